@@ -141,7 +141,7 @@ func (m *Matrix) aboveCoarse(
 	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
 	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
 	for i, sum := range sums {
-		if c.most(sum, factors[i], spreads[i]) < *least {
+		if c.most(sum, factors[i], spreads[i]) < *least || !c.sees(sum, s.of(first+i), *least) {
 			continue
 		}
 		score := m.Score(q, first+i)

@@ -13,15 +13,15 @@ import (
 //
 // Of a row that is rotated at random each component becomes -3, -1, 1 or 3. What that says of
 // a dot product is off by a normal error whose spread follows from how well the numbers fit the
-// row (RaBitQ, Gao and Long 2024). A row that scores more than its sketch says and sketchSpread
-// times the spread is not seen: one in 30,000 of those at the threshold, and fewer of the
-// better ones. Whether a row is seen depends on it and the query alone, so a scan without a sketch
+// row (RaBitQ, Gao and Long 2024), and from the angle: of what lies along the row nothing is lost. A
+// row whose score is more than what its sketch says and sketchSpread times the spread is not seen: one
+// in 4,000. Whether a row is seen depends on it and the query alone, so a scan without a sketch
 // sees the same rows ([Matrix.Sees]), whatever order they come in.
 //
 // The error is normal where it lies in no direction more than in others. Rows of few dimensions,
 // as of some words counted, have one that is not, and are always looked at.
 const (
-	sketchSpread  = 4
+	sketchSpread  = 3.5
 	sketchVersion = 1
 	sketchHead    = 64     // bytes before the codes; the first is the version
 	sketchStep    = 0.9957 // of numbers that fit a normal component best, by its deviation
@@ -38,6 +38,14 @@ type sketch struct {
 	codes   []byte    // a row has dims/4; byte i has the dimensions i, i+dims/4, …
 	factors []float32 // what the sum of products is worth
 	spreads []float32
+	lengths []float32
+}
+
+// fitted is what a sketch says beside its codes.
+type fitted struct {
+	factor float32 // what the sum of products is worth
+	spread float32
+	length float32 // of the row
 }
 
 // Sketch makes the bytes that [Matrix.Use] takes; nil where vectors have none.
@@ -46,14 +54,15 @@ func (m *Matrix) Sketch() []byte {
 		return nil
 	}
 	n, rows := m.dims/4, len(m.scales)
-	b := make([]byte, sketchHead+rows*(n+8))
+	b := make([]byte, sketchHead+rows*(n+12))
 	b[0] = sketchVersion
 	codes, factors := b[sketchHead:], b[sketchHead+rows*n:]
 	r := newRotation(m.dims)
 	for row := range m.scales {
-		factor, spread := r.sketch(m.row(row), m.scales[row], codes[row*n:(row+1)*n])
-		binary.LittleEndian.PutUint32(factors[4*row:], math.Float32bits(factor))
-		binary.LittleEndian.PutUint32(factors[4*(rows+row):], math.Float32bits(spread))
+		f := r.sketch(m.row(row), m.scales[row], codes[row*n:(row+1)*n])
+		for i, x := range []float32{f.factor, f.spread, f.length} {
+			binary.LittleEndian.PutUint32(factors[4*(i*rows+row):], math.Float32bits(x))
+		}
 	}
 	return b
 }
@@ -62,12 +71,13 @@ func (m *Matrix) Sketch() []byte {
 // another version, or of another length, is left alone: what it would save is then not saved.
 func (m *Matrix) Use(b []byte) {
 	n, rows := m.dims/4, len(m.scales)
-	if rows == 0 || !sketches(m.dims) || len(b) != sketchHead+rows*(n+8) || b[0] != sketchVersion {
+	if rows == 0 || !sketches(m.dims) || len(b) != sketchHead+rows*(n+12) || b[0] != sketchVersion {
 		return
 	}
 	rest := b[sketchHead+rows*n:]
-	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rest))), 2*rows)
-	m.sketch = &sketch{codes: b[sketchHead : sketchHead+rows*n], factors: numbers[:rows], spreads: numbers[rows:]}
+	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rest))), 3*rows)
+	m.sketch = &sketch{codes: b[sketchHead : sketchHead+rows*n], factors: numbers[:rows],
+		spreads: numbers[rows : 2*rows], lengths: numbers[2*rows:]}
 }
 
 // coarse is a query as sketches are asked.
@@ -77,6 +87,7 @@ type coarse struct {
 	worth  float64 // of a product
 	slack  float64 // by factor: for what rounding the query takes
 	spread float64 // by spread of a row
+	length float64 // of the query
 }
 
 // Coarsen makes the query one for which rows are passed over that their sketches do not show.
@@ -112,15 +123,27 @@ func (q *Query) Coarsen() {
 	c.worth = step * scale
 	c.slack = 3 * root * math.Sqrt(lost) * scale // no row's numbers are longer than 3·root
 	c.spread = sketchSpread * math.Sqrt(float64(square)) / root * scale
+	c.length = math.Sqrt(float64(square)) / root * q.scale
 	q.coarse = c
 }
 
-// most is the score from which on a row is not seen. The conversions forbid to fuse steps, so
+// most is more than any score with which a row is seen. The conversions forbid to fuse steps, so
 // that it is the same on every processor.
 func (c *coarse) most(products int32, factor, spread float32) float64 {
 	sum := float64(2*products - 3*c.sum)
-	said := float64(sum*c.worth) + c.slack
-	return float64(said*float64(factor)) + float64(c.spread*float64(spread))
+	return float64((float64(sum*c.worth)+c.slack)*float64(factor)) + float64(c.spread*float64(spread))
+}
+
+// sees reports whether a row is seen that has a score. If it is not, none with a greater one is.
+func (c *coarse) sees(products int32, f fitted, score float64) bool {
+	most, spread := c.most(products, f.factor, f.spread), float64(c.spread*float64(f.spread))
+	if cos := score / float64(c.length*float64(f.length)); cos > 0 {
+		spread -= float64(spread * math.Sqrt(max(0.01, 1-float64(cos*cos))))
+		if most -= spread; math.IsNaN(most) { // Inf of Inf
+			return true
+		}
+	}
+	return !(most < score)
 }
 
 // Sees reports whether a row with a score is one that a coarse query sees; others see all.
@@ -133,13 +156,15 @@ func (m *Matrix) Sees(q *Query, row int, score float32) bool {
 	if s := m.sketch; s != nil {
 		n := m.dims / 4
 		products(c.codes, s.codes[row*n:(row+1)*n], sums[:])
-		return !(c.most(sums[0], s.factors[row], s.spreads[row]) < float64(score))
+		return c.sees(sums[0], s.of(row), float64(score))
 	}
 	codes := make([]byte, m.dims/4)
-	factor, spread := newRotation(m.dims).sketch(m.row(row), m.scales[row], codes)
+	f := newRotation(m.dims).sketch(m.row(row), m.scales[row], codes)
 	products(c.codes, codes, sums[:])
-	return !(c.most(sums[0], factor, spread) < float64(score))
+	return c.sees(sums[0], f, float64(score))
 }
+
+func (s *sketch) of(row int) fitted { return fitted{s.factors[row], s.spreads[row], s.lengths[row]} }
 
 // rotation turns vectors of integers. A turned one is longer by the root of the dimensions.
 type rotation struct {
@@ -178,8 +203,8 @@ func sign(i int) int32 {
 	return 1 - 2*int32(bits.OnesCount64(x)%2)
 }
 
-// sketch writes the codes of a row and returns its factor and its spread.
-func (r *rotation) sketch(row []int8, scale float32, out []byte) (factor, spread float32) {
+// sketch writes the codes of a row and returns what is said beside them.
+func (r *rotation) sketch(row []int8, scale float32, out []byte) (f fitted) {
 	y, square := r.turn(row), int64(0)
 	for _, v := range y {
 		square += int64(v) * int64(v)
@@ -203,15 +228,17 @@ func (r *rotation) sketch(row []int8, scale float32, out []byte) (factor, spread
 		along, length = along+number*int64(v), length+number*number
 	}
 	if square == 0 {
-		return 0, 0
+		return fitted{}
 	}
 	worth := float64(square) / float64(along)
 	ratio := worth * float64(length) / float64(along)
-	spread = float32(float64(scale) * math.Sqrt(float64(square)) * math.Sqrt(max(sketchLeast, ratio-1)))
+	long := float64(scale) * math.Sqrt(float64(square))
+	f = fitted{factor: float32(float64(scale) * worth), length: float32(long / math.Sqrt(float64(len(y)))),
+		spread: float32(long * math.Sqrt(max(sketchLeast, ratio-1)))}
 	if r.uneven(row, worth) {
-		spread = float32(math.Inf(1))
+		f.spread = float32(math.Inf(1))
 	}
-	return float32(float64(scale) * worth), spread
+	return f
 }
 
 // uneven reports whether what the numbers say of a row is wrong in some dimension more than in

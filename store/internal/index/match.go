@@ -25,7 +25,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load}
+	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove}
 	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
@@ -60,14 +60,15 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 // them.
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	hits := map[place]*loci.Hit{}
-	byWord, err := s.best(limit, byWords)
+	byWord, err := s.best(limit, byWords, nil)
 	if err != nil {
 		return nil, err
 	}
 	for i, at := range byWord {
 		s.hit(hits, at).KeywordRank = i + 1
 	}
-	byVector, err := s.best(limit, byVectors)
+	// What says the words of the query is mostly near to it, and few others need to be looked at then.
+	byVector, err := s.best(limit, byVectors, byWord)
 	if err != nil {
 		return nil, err
 	}
@@ -221,14 +222,18 @@ type search struct {
 	room      loci.Record    // for the header of the entry that is looked at
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
+
+	coarseAbove int
 	bm25
 }
 
-// coarseAbove is how many passages are compared one by one; of more those alone whose sketch
-// says that they may be among the best (docs/adr/0093). It counts what is searched, which is
-// the same in every store. sketchFrom is how many vectors a segment has that has sketches of
-// them. Variables for tests.
-var coarseAbove, sketchFrom = 50_000, 4096
+// Bounds of a first pass over sketches (docs/adr/0093). coarseAbove is how many passages are all
+// compared with a query; it counts what is searched, which is the same in every store. sketchFrom
+// is how many vectors a segment has of which it keeps sketches.
+const (
+	coarseAbove = 50_000
+	sketchFrom  = 4096
+)
 
 // compare makes a vector the one that rows are scored by, each when it is looked at.
 func (s *search) compare(v []float32) {
@@ -236,7 +241,7 @@ func (s *search) compare(v []float32) {
 	for i := range s.parts {
 		passages += s.parts[i].alive().passages
 	}
-	if passages > coarseAbove {
+	if passages > s.coarseAbove {
 		query.Coarsen()
 	}
 	for i := range s.parts {
@@ -413,37 +418,50 @@ func (sh *scoring) eachTagged(yield func(uint32, float64) error) error {
 
 // best returns the limit best entries the filter selects, best first, by the
 // score of their best passage. The filter is asked only for entries that would
-// make it into the list, and an entry it refuses takes no place in it.
-func (s *search) best(limit int, by signal) ([]place, error) {
+// make it into the list, and an entry it refuses takes no place in it. It begins with those
+// that are likely among them, and makes no difference otherwise.
+func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
 	least := math.Inf(-1)
-	for i := range s.parts {
+	take := func(i int, n uint32, score float64) error {
+		if score < least {
+			return nil
+		}
 		sh := &s.parts[i]
-		err := by.each(sh, &least, func(n uint32, score float64) error {
-			if score < least {
-				return nil
+		at := place{i, sh.passages[n].Entry}
+		if !sh.hasTags(at.entry) {
+			return nil // of a tag that few have: all others are looked at no closer
+		}
+		e := sh.seen(at.entry)
+		r := ranked{at: at, score: score, created: e.created, id: e.id}
+		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
+			return nil
+		}
+		if by.sees != nil && !by.sees(sh, n, score) || len(likely) > 0 && t.has(at) {
+			return nil
+		}
+		ok, err := s.selected(r.at)
+		if ok && err == nil {
+			if t.push(r); t.full() {
+				least = t.heap[0].score
 			}
-			at := place{i, sh.passages[n].Entry}
-			if !sh.hasTags(at.entry) {
-				return nil // of a tag that few have: all others are looked at no closer
-			}
-			e := sh.seen(at.entry)
-			r := ranked{at: at, score: score, created: e.created, id: e.id}
-			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
-				return nil
-			}
-			if by.sees != nil && !by.sees(sh, n, score) {
-				return nil
-			}
-			ok, err := s.selected(r.at)
-			if ok && err == nil {
-				if t.push(r); t.full() {
-					least = t.heap[0].score
+		}
+		return err
+	}
+	for _, at := range likely {
+		sh := &s.parts[at.part]
+		e := sh.seen(at.entry)
+		for n := e.first; n < e.first+e.passages; n++ {
+			if score, ok := by.of(sh, n); ok {
+				if err := take(at.part, n, score); err != nil {
+					return nil, err
 				}
 			}
-			return err
-		})
-		if err != nil {
+		}
+	}
+	for i := range s.parts {
+		sh := &s.parts[i]
+		if err := by.each(sh, &least, func(n uint32, score float64) error { return take(i, n, score) }); err != nil {
 			return nil, err
 		}
 	}
@@ -460,7 +478,7 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 		vector, _ := sh.similarity(n)
 		return words/max(s.ideal, 1) + vector, true
 	}
-	return s.best(limit, signal{of: of, each: func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
+	each := func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
 		for i := range uint32(sh.allEntries()) {
 			e := sh.seen(i)
 			named := func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }
@@ -475,7 +493,8 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 			}
 		}
 		return nil
-	}})
+	}
+	return s.best(limit, signal{of: of, each: each}, nil)
 }
 
 // isBest reports whether a passage is the one its entry is ranked by, so that an
