@@ -135,8 +135,11 @@ func (m *mapped) findTerm(name string) (uint32, bool) { return m.FindTerm(name) 
 
 func (m *mapped) holding(term uint32) int { return int(m.Holders[term] - m.lessHolders[term]) }
 
-func (m *mapped) list(term uint32) []posting {
-	list := m.Postings(nil, term)
+func (m *mapped) list(term uint32) []posting { return m.listIn(new([]posting), term) }
+
+func (m *mapped) listIn(room *[]posting, term uint32) []posting {
+	list := m.Postings((*room)[:0], term)
+	*room = list
 	if m.gone > 0 && m.lessHolders[term] > 0 {
 		list = slices.DeleteFunc(list, func(p posting) bool { return m.isDead(m.Passages[p.Passage].Entry) })
 	}

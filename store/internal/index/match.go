@@ -169,9 +169,15 @@ func (s *search) release() {
 // scratch is the memory one search of a part works in; it is used again, since
 // it grows with the part.
 type scratch struct {
-	words   []float64 // by passage; all zero when not in use, empty: no word searched for
-	covered []float64 // by passage: the weight of the query's words that are in it; zero like words
+	words   []worded  // by passage; all zero when not in use, empty: no word searched for
 	touched []uint32  // passages with a word of the query
+	room    []posting // of the term at hand, where they do not lie as a list
+}
+
+// worded is what words of the query say of a passage.
+type worded struct {
+	score   float64
+	covered float64 // the weight of those that are in it
 }
 
 // talk is the same for the sequences of a shard as documents, by number; zero like words.
@@ -191,9 +197,9 @@ var (
 // release gives the scratch back, its words zero again.
 func (c *scratch) release() {
 	for _, n := range c.touched {
-		c.words[n], c.covered[n] = 0, 0
+		c.words[n] = worded{}
 	}
-	c.words, c.covered, c.touched = c.words[:0], c.covered[:0], c.touched[:0]
+	c.words, c.touched = c.words[:0], c.touched[:0]
 	scratches.Put(c)
 }
 
@@ -297,7 +303,7 @@ func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 	}
 	if len(sh.words) > 0 {
 		for n := e.first; n < e.first+e.passages; n++ {
-			h.Covered = max(h.Covered, sh.covered[n]/s.ideal)
+			h.Covered = max(h.Covered, sh.words[n].covered/s.ideal)
 		}
 	}
 	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.talk.contexts) {
@@ -346,7 +352,7 @@ func (sh *scoring) word(n uint32) (float64, bool) {
 	if len(sh.words) == 0 {
 		return 0, false
 	}
-	return sh.words[n], sh.words[n] > 0
+	return sh.words[n].score, sh.words[n].score > 0
 }
 
 // similarity returns the score of a passage by vector, if there is one to compare.
@@ -362,7 +368,7 @@ func (sh *scoring) similarity(n uint32) (float64, bool) {
 var byWords = signal{
 	each: func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
 		for _, n := range sh.touched {
-			if err := yield(n, sh.words[n]); err != nil {
+			if err := yield(n, sh.words[n].score); err != nil {
 				return err
 			}
 		}

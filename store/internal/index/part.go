@@ -20,11 +20,12 @@ type part interface {
 	sequenceOfPassage(p *passage) uint32 // its number in the shard
 
 	findTerm(name string) (term uint32, ok bool)
-	holding(term uint32) int         // passages alive that hold a term
-	list(term uint32) []posting      // ascending; the count is 0 where a passage was removed
-	wordsOf(passage uint32) []uint32 // in order; with overlaid set: has no position of its own
-	termOf(word uint32) uint32       //
-	isWord(spelling string) bool     // which is said, and no stop word
+	holding(term uint32) int                       // passages alive that hold a term
+	list(term uint32) []posting                    // ascending; the count is 0 where a passage was removed
+	listIn(room *[]posting, term uint32) []posting // the same, good until the next call with that room
+	wordsOf(passage uint32) []uint32               // in order; with overlaid set: has no position of its own
+	termOf(word uint32) uint32                     //
+	isWord(spelling string) bool                   // which is said, and no stop word
 	beginning(prefix string) wordsAndTerms
 	allMarks() []retrieval.Mark
 	spelled(word uint32) (spelling, term string) // "": nobody says it any more
@@ -107,6 +108,8 @@ func (s *shard) findTerm(name string) (uint32, bool) {
 func (s *shard) holding(term uint32) int { return int(s.holders[term]) }
 
 func (s *shard) list(term uint32) []posting { return s.postings[term] }
+
+func (s *shard) listIn(_ *[]posting, term uint32) []posting { return s.postings[term] }
 
 func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 
