@@ -137,6 +137,38 @@ func TestSketches(t *testing.T) {
 	}
 }
 
+// Few rows beside the best need to be looked at: else sketches would only cost.
+func TestSketchesSpare(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	const rows = 2000
+	m := New(256)
+	for range rows {
+		m.Append(unit(rng, 256))
+	}
+	m.Use(m.Sketch())
+	looked := 0
+	for range 10 {
+		v := unit(rng, 256)
+		near := 256 * rng.IntN(rows)
+		for i := range v { // a query that has something near to it
+			v[i] += float32(m.codes[near+i]) * m.scales[near/256]
+		}
+		q := NewQuery(v)
+		best := slices.Max(scores(m, v))
+		q.Coarsen()
+		for row := range rows {
+			var sums [1]int32
+			if products(q.coarse.codes, m.sketch.codes[64*row:64*(row+1)], sums[:]); q.coarse.sees(sums[0], m.sketch.of(row), float64(best)/2) {
+				looked++
+			}
+		}
+	}
+	if looked > 10*rows/20 {
+		t.Errorf("%d of %d rows are looked at", looked, 10*rows)
+	}
+	t.Logf("%d of %d rows are looked at", looked, 10*rows)
+}
+
 // bestOf is what an index does: the rows with the best scores, the first of equal ones, and how
 // many were looked at.
 func bestOf(m *Matrix, q *Query, most int) (rows []int, looked int) {
