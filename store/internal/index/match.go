@@ -233,7 +233,7 @@ type search struct {
 	bm25
 }
 
-// Bounds of a first pass over sketches (docs/adr/0093). coarseAbove is how many passages are all
+// Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all
 // compared with a query; it counts what is searched, which is the same in every store. sketchFrom
 // is how many vectors a segment has of which it keeps sketches.
 const (
