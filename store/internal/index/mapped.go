@@ -131,6 +131,8 @@ func (m *mapped) allPassages() []passage { return m.Passages }
 
 func (m *mapped) sequenceOfPassage(p *passage) uint32 { return m.numbers[p.Sequence] }
 
+func (m *mapped) hasSequences() bool { return m.Sequences() > 0 }
+
 func (m *mapped) findTerm(name string) (uint32, bool) { return m.FindTerm(name) }
 
 func (m *mapped) holding(term uint32) int { return int(m.Holders[term] - m.lessHolders[term]) }

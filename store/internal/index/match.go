@@ -366,9 +366,13 @@ func (sh *scoring) similarity(n uint32) (float64, bool) {
 
 // byWords scores the passages that share a word with the query.
 var byWords = signal{
-	each: func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
+	each: func(sh *scoring, least *float64, yield func(uint32, float64) error) error {
 		for _, n := range sh.touched {
-			if err := yield(n, sh.words[n].score); err != nil {
+			score := sh.words[n].score
+			if score < *least {
+				continue
+			}
+			if err := yield(n, score); err != nil {
 				return err
 			}
 		}

@@ -18,6 +18,7 @@ type part interface {
 	allEntries() int
 	allPassages() []passage
 	sequenceOfPassage(p *passage) uint32 // its number in the shard
+	hasSequences() bool                  // else no passage is in one
 
 	findTerm(name string) (term uint32, ok bool)
 	holding(term uint32) int                       // passages alive that hold a term
@@ -99,6 +100,8 @@ func (s *shard) allEntries() int { return len(s.entries) }
 func (s *shard) allPassages() []passage { return s.passages }
 
 func (s *shard) sequenceOfPassage(p *passage) uint32 { return p.Sequence }
+
+func (s *shard) hasSequences() bool { return len(s.sequences) > 0 }
 
 func (s *shard) findTerm(name string) (uint32, bool) {
 	t, ok := s.terms[name]

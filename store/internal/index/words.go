@@ -262,7 +262,7 @@ func (sh *scoring) countSequences(list []posting) (more int) {
 	if sh.first == sh.at {
 		t.spoken = t.spoken[:0]
 	}
-	if len(list) == 0 || n == 0 {
+	if len(list) == 0 || n == 0 || !sh.hasSequences() {
 		return 0
 	}
 	t.contexts, t.coverage, t.counts = resize(t.contexts, n), resize(t.coverage, n), resize(t.counts, n)
