@@ -158,7 +158,8 @@ func TestSketchesSpare(t *testing.T) {
 		q.Coarsen()
 		for row := range rows {
 			var sums [1]int32
-			if products(q.coarse.codes, m.sketch.codes[64*row:64*(row+1)], sums[:]); q.coarse.sees(sums[0], m.sketch.of(row), float64(best)/2) {
+			products(q.coarse.codes, m.sketch.codes[64*row:64*(row+1)], sums[:])
+			if q.coarse.sees(sums[0], m.sketch.of(row), float64(best)/2) {
 				looked++
 			}
 		}
