@@ -44,7 +44,8 @@ func TestSketchesMakeNoDifference(t *testing.T) {
 		if i%30 == 0 {
 			r.Tags = []string{"few"}
 		}
-		codes := [][]byte{vector.Quantize(near(random.IntN(len(topics)), 0.9)), vector.Quantize(near(random.IntN(len(topics)), 0.9))}
+		code := func() []byte { return vector.Quantize(near(random.IntN(len(topics)), 0.9)) }
+		codes := [][]byte{code(), code()}
 		for _, x := range indexes {
 			x.Upsert(r, codes)
 		}
@@ -135,7 +136,8 @@ func TestWhatSketchesDoNotShow(t *testing.T) {
 		if name == "segments" {
 			shelve(t, x, key)
 		}
-		hits, err := x.Match(loci.Probe{Vector: query, Space: wide}, loci.Filter{Within: []loci.Namespace{here}}, 5, nil)
+		p, f := loci.Probe{Vector: query, Space: wide}, loci.Filter{Within: []loci.Namespace{here}}
+		hits, err := x.Match(p, f, 5, nil)
 		if err != nil || len(hits) != want {
 			t.Errorf("%s: %d hits, %v; want %d", name, len(hits), err, want)
 		}

@@ -238,6 +238,14 @@ const (
 	sketchFrom  = 4096
 )
 
+// sketch is what a segment keeps of vectors beside them.
+func (x *Index) sketch(m *vector.Matrix) []byte {
+	if m.Len() < x.sketchFrom {
+		return nil
+	}
+	return m.Sketch()
+}
+
 // compare makes a vector the one that rows are scored by, each when it is looked at.
 func (s *search) compare(v []float32) {
 	query, passages := vector.NewQuery(v), 0

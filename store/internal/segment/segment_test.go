@@ -51,7 +51,8 @@ func aligned(b []byte) []byte {
 
 // readAll calls everything that a segment can be asked.
 func readAll(s *Segment) *Data {
-	d := &Data{Entries: s.Entries, Passages: s.Passages, Rows: s.Rows, Scales: s.Scales, Codes: s.Codes, Sketch: s.Sketch}
+	d := &Data{Entries: s.Entries, Passages: s.Passages, Rows: s.Rows, Scales: s.Scales, Codes: s.Codes}
+	d.Sketch = s.Sketch
 	for n := range uint32(len(s.Entries)) {
 		d.Rests = append(d.Rests, s.Rest(n))
 	}
