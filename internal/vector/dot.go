@@ -17,3 +17,9 @@ func dotPortable(query []int16, row []int8) int32 {
 	}
 	return a + b + c + d
 }
+
+func dotsPortable(query []int16, rows []int8, sums []int32) {
+	for i := range sums {
+		sums[i] = dotPortable(query, rows[i*len(query):(i+1)*len(query)])
+	}
+}

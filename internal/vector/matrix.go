@@ -16,6 +16,7 @@ type Matrix struct {
 	dims   int
 	codes  []int8 // row by row, so that a scan reads memory in order
 	scales []float32
+	sketch *sketch // nil: there is none
 }
 
 // New makes an empty matrix of vectors with dims dimensions, 1 to [MaxDims]; any
@@ -91,36 +92,67 @@ func (m *Matrix) AppendRow(from *Matrix, row int) int {
 	return len(m.scales) - 1
 }
 
-// Scores writes the dot product of the query with every row to out, which must
-// have room for Len of them; more than that is left as it is. A query of another
-// number of dimensions panics; one that is zero or not finite scores 0. It
-// allocates nothing.
-func (m *Matrix) Scores(query []float32, out []float32) {
-	var q Query
-	q.Set(query)
-	m.ScoresFor(&q, out)
+// Score is the dot product of a query with a row; 0 for a query that is zero or not finite.
+// A query of another number of dimensions panics.
+func (m *Matrix) Score(q *Query, row int) float32 {
+	m.check(len(q.codes))
+	return m.score(q, dot(q.codes, m.row(row)), row)
 }
 
-// ScoresFor is Scores for a query that several matrices are asked.
-func (m *Matrix) ScoresFor(q *Query, out []float32) {
-	m.check(q.dims)
-	codes := q.codes[:q.dims]
-	out = out[:len(m.scales)]
-	for row := range out {
-		out[row] = m.score(codes, q.scale, row)
+func (m *Matrix) row(row int) []int8 { return m.codes[row*m.dims : (row+1)*m.dims] }
+
+// blockRows is how many rows are scored at a time: the scheduler cannot interrupt assembly,
+// and a scan of a million rows in one call would hold up the collector.
+const blockRows = 64
+
+// Above calls visit for each row whose score is at least *least, in order. visit may raise
+// that meanwhile, and ends the scan by an error. Of a coarse query it may leave out rows that
+// [Matrix.Sees] denies, if there is a sketch. What it allocates does not depend on the rows.
+func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float32) error) error {
+	m.check(len(q.codes))
+	var sums [blockRows]int32
+	for first := 0; first < len(m.scales); first += blockRows {
+		n := min(blockRows, len(m.scales)-first)
+		if m.sketch != nil && q.coarse != nil {
+			if err := m.aboveCoarse(q, first, sums[:n], least, visit); err != nil {
+				return err
+			}
+			continue
+		}
+		dots(q.codes, m.codes[first*m.dims:(first+n)*m.dims], sums[:n])
+		for i, sum := range sums[:n] {
+			score := m.score(q, sum, first+i)
+			if float64(score) < *least {
+				continue
+			}
+			if err := visit(first+i, score); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
-// ScoresOf is Scores for some rows only: out[i] is the score of rows[i]. It is
-// for searches whose filter leaves a small part.
-func (m *Matrix) ScoresOf(query []float32, rows []int32, out []float32) {
-	var q Query
-	q.Set(query)
-	m.check(q.dims)
-	out = out[:len(rows)]
-	for i, row := range rows {
-		out[i] = m.score(q.codes[:q.dims], q.scale, int(row))
+// aboveCoarse is a block of Above, by sketches first.
+func (m *Matrix) aboveCoarse(
+	q *Query, first int, sums []int32, least *float64, visit func(row int, score float32) error,
+) error {
+	s, n, c := m.sketch, m.dims/4, q.coarse
+	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
+	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
+	for i, sum := range sums {
+		if c.most(sum, factors[i], spreads[i]) < *least || !c.sees(sum, s.of(first+i), *least) {
+			continue
+		}
+		score := m.Score(q, first+i)
+		if float64(score) < *least {
+			continue
+		}
+		if err := visit(first+i, score); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // Compact drops the rows that keep refuses and closes the gaps, in order. It
@@ -148,25 +180,25 @@ func (m *Matrix) Compact(keep func(row int) bool) (moved []int32) {
 
 // A Query is a vector in 16-bit codes: the kernel multiplies those, and widens only the rows.
 type Query struct {
-	codes [MaxDims]int16
-	dims  int
-	scale float64
+	codes  []int16
+	scale  float64
+	coarse *coarse // see [Query.Coarsen]; nil: it is not
 }
 
-// Set quantises a vector of at most [MaxDims] dimensions.
-func (q *Query) Set(v []float32) {
+// NewQuery quantises a vector of at most [MaxDims] dimensions.
+func NewQuery(v []float32) *Query {
 	scale := scaleOf(v)
+	q := &Query{codes: make([]int16, len(v)), scale: float64(scale)}
 	for i, x := range v {
 		q.codes[i] = int16(code(x, scale))
 	}
-	q.dims, q.scale = len(v), float64(scale)
+	return q
 }
 
 // score multiplies in float64, where no product of two scales and a sum can
 // overflow, so that a score is never NaN.
-func (m *Matrix) score(codes []int16, scale float64, row int) float32 {
-	sum := dot(codes, m.codes[row*m.dims:(row+1)*m.dims])
-	return float32(float64(sum) * scale * float64(m.scales[row]))
+func (m *Matrix) score(q *Query, sum int32, row int) float32 {
+	return float32(float64(sum) * q.scale * float64(m.scales[row]))
 }
 
 func (m *Matrix) check(dims int) {

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -82,11 +83,10 @@ func TestQuantizationError(t *testing.T) {
 		vectors = append(vectors, unit(rng, dims))
 		m.Append(vectors[len(vectors)-1])
 	}
-	out := make([]float32, m.Len())
 	var greatest float64
 	for range 10 {
 		query := unit(rng, dims)
-		m.Scores(query, out)
+		out := scores(m, query)
 		for i, v := range vectors {
 			greatest = max(greatest, math.Abs(float64(out[i])-exact(query, v)))
 		}
@@ -106,8 +106,7 @@ func TestErrorBoundHolds(t *testing.T) {
 		clear(b[:sparse])
 		m := New(dims)
 		m.Append(b)
-		var out [1]float32
-		m.Scores(a, out[:])
+		out := scores(m, a)
 		q, r, root := float64(scaleOf(a)), float64(scaleOf(b)), math.Sqrt(float64(dims))
 		bound := root/2*(q+r+root*q*r/2) + 1e-6
 		if diff := math.Abs(float64(out[0]) - exact(a, b)); diff > bound {
@@ -138,8 +137,7 @@ func TestBlobRoundTrip(t *testing.T) {
 		m := New(len(v))
 		m.Append(v)
 		m.AppendQuantized(scale, codes)
-		out := make([]float32, 2)
-		m.Scores(v, out)
+		out := scores(m, v)
 		if out[0] != out[1] {
 			t.Fatalf("appended and quantised rows score %v and %v", out[0], out[1])
 		}
@@ -159,12 +157,11 @@ func TestUnusableVectors(t *testing.T) {
 			m := New(3)
 			m.Append(v)
 			m.Append([]float32{1, 2, 3})
-			out := []float32{9, 9}
-			m.Scores(v, out)
+			out := scores(m, v)
 			if out[0] != 0 || out[1] != 0 {
 				t.Errorf("scores of an unusable query: %v", out)
 			}
-			m.Scores([]float32{1, 2, 3}, out)
+			out = scores(m, []float32{1, 2, 3})
 			if out[0] != 0 || out[1] < 13.5 {
 				t.Errorf("scores = %v; want 0 and about 14", out)
 			}
@@ -184,8 +181,7 @@ func TestDamagedBlobs(t *testing.T) {
 		}
 		m := New(2)
 		m.AppendQuantized(math.Float32frombits(bits), blob[4:])
-		out := []float32{9}
-		if m.Scores([]float32{1, 1}, out); out[0] != 0 {
+		if out := scores(m, []float32{1, 1}); out[0] != 0 {
 			t.Errorf("a row with a scale that is %s scores %v", name, out[0])
 		}
 	}
@@ -206,7 +202,8 @@ func TestWrongDimensionsPanic(t *testing.T) {
 		"New(4097)":       func() { New(MaxDims + 1) },
 		"Append":          func() { m.Append(make([]float32, 3)) },
 		"AppendQuantized": func() { m.AppendQuantized(1, make([]byte, 5)) },
-		"Scores":          func() { m.Scores(make([]float32, 5), nil) },
+		"Score":           func() { m.Score(NewQuery(make([]float32, 5)), 0) },
+		"Above":           func() { scores(m, make([]float32, 5)) },
 	} {
 		func() {
 			defer func() {
@@ -247,24 +244,49 @@ func TestCompact(t *testing.T) {
 	})
 }
 
-func TestScoresOf(t *testing.T) {
+// A scan visits the rows that reach the least score, in order, however that is raised
+// meanwhile, and gives the bits of the definition.
+func TestAbove(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	m := New(48)
-	for range 100 {
-		m.Append(unit(rng, 48))
-	}
-	query, all := unit(rng, 48), make([]float32, 100)
-	m.Scores(query, all)
-	rows, some := []int32{99, 3, 3, 50}, make([]float32, 4)
-	m.ScoresOf(query, rows, some)
-	for i, row := range rows {
-		if some[i] != all[row] {
-			t.Errorf("row %d scores %v alone and %v among all", row, some[i], all[row])
+	for _, dims := range []int{1, 16, 48, 50, 256} {
+		m := New(dims)
+		for range 3*blockRows + 5 {
+			m.Append(unit(rng, dims))
+		}
+		v := unit(rng, dims)
+		q, all := NewQuery(v), scores(m, v)
+		least, reached := math.Inf(-1), math.Inf(-1)
+		var visited, want []int
+		for row, score := range all {
+			if got := m.Score(q, row); got != score {
+				t.Fatalf("row %d scores %v alone and %v among all", row, got, score)
+			}
+			if float64(score) >= reached {
+				want, reached = append(want, row), float64(score)
+			}
+		}
+		if err := m.Above(q, &least, func(row int, score float32) error {
+			visited, least = append(visited, row), float64(score)
+			return nil
+		}); err != nil || !slices.Equal(visited, want) {
+			t.Errorf("of %d dimensions rows %v are visited, %v; want %v", dims, visited, err, want)
+		}
+		least = math.Inf(-1)
+		failure, n := errors.New("enough"), 0
+		if err := m.Above(q, &least, func(int, float32) error { n++; return failure }); err != failure || n != 1 {
+			t.Errorf("a visit that fails: %v after %d rows", err, n)
 		}
 	}
-	if n := testing.AllocsPerRun(10, func() { m.Scores(query, all); m.ScoresOf(query, rows, some) }); n != 0 {
-		t.Errorf("scoring allocates %v times", n)
-	}
+}
+
+// scores are those of all rows.
+func scores(m *Matrix, v []float32) (out []float32) {
+	least := math.Inf(-1)
+	_ = m.Above(NewQuery(v), &least, func(_ int, score float32) error {
+		out = append(out, score)
+		return nil
+	})
+	return out
 }
 
 func FuzzSplit(f *testing.F) {
@@ -285,8 +307,7 @@ func FuzzSplit(f *testing.F) {
 		for i := range min(len(query)/4, len(q)) {
 			q[i] = math.Float32frombits(binary.LittleEndian.Uint32(query[4*i:]))
 		}
-		var out [1]float32
-		if m.Scores(q, out[:]); out[0] != out[0] {
+		if score := m.Score(NewQuery(q), 0); score != score {
 			t.Fatal("a score is NaN")
 		}
 	})
@@ -311,7 +332,7 @@ func BenchmarkDot256(b *testing.B) {
 	})
 }
 
-func BenchmarkScores100k(b *testing.B) {
+func BenchmarkAbove100k(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	m := New(256)
 	m.Grow(100_000)
@@ -322,10 +343,12 @@ func BenchmarkScores100k(b *testing.B) {
 		}
 		m.AppendQuantized(0.001, codes)
 	}
-	query, out := unit(rng, 256), make([]float32, m.Len())
+	query, least := NewQuery(unit(rng, 256)), 10.0
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Scores(query, out)
+		if err := m.Above(query, &least, func(int, float32) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(m.Len()), "ns/row")
 }

@@ -45,6 +45,7 @@ func (x *Index) Freeze(key Key, origin segment.Origin) []byte {
 	if s.matrix != nil {
 		f.data.Rows = s.rows
 		f.data.Scales, f.data.Codes = s.matrix.Raw()
+		f.data.Sketch = x.sketch(s.matrix)
 	}
 	return f.data.Encode(origin)
 }

@@ -37,11 +37,14 @@ type Index struct {
 	size   int64 // see [Index.Bytes]
 
 	gatherings *gatherings
+
+	coarseAbove, sketchFrom int // see the bounds
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
 func New(space loci.Space) *Index {
-	return &Index{space: space, shards: map[Key]*shard{}, gatherings: newGatherings()}
+	return &Index{space: space, shards: map[Key]*shard{}, gatherings: newGatherings(),
+		coarseAbove: coarseAbove, sketchFrom: sketchFrom}
 }
 
 // Space returns the space whose vectors the index holds.

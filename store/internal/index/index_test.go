@@ -352,10 +352,9 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 				t.Fatal(err)
 			}
 			row := query.AppendQuantized(scale, code)
-			out := make([]float32, 1)
-			query.ScoresOf(p.Vector, []int32{int32(row)}, out)
-			if have, ok := likeness[d.r.ID]; !ok || float64(out[0]) > have {
-				likeness[d.r.ID] = float64(out[0])
+			out := float64(query.Score(vector.NewQuery(p.Vector), row))
+			if have, ok := likeness[d.r.ID]; !ok || out > have {
+				likeness[d.r.ID] = out
 			}
 		}
 	}

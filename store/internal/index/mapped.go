@@ -43,6 +43,7 @@ func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
 		lessHolders: map[uint32]uint32{}, lessUses: map[uint32]uint32{}}
 	if dims > 0 {
 		m.matrix = vector.Of(dims, g.Scales, g.Codes)
+		m.matrix.Use(g.Sketch)
 	}
 	n := g.Sequences()
 	m.numbers, m.living, m.lengths = make([]uint32, n+1), make([]uint32, n+1), make([]uint64, n+1)
@@ -130,12 +131,17 @@ func (m *mapped) allPassages() []passage { return m.Passages }
 
 func (m *mapped) sequenceOfPassage(p *passage) uint32 { return m.numbers[p.Sequence] }
 
+func (m *mapped) hasSequences() bool { return m.Sequences() > 0 }
+
 func (m *mapped) findTerm(name string) (uint32, bool) { return m.FindTerm(name) }
 
 func (m *mapped) holding(term uint32) int { return int(m.Holders[term] - m.lessHolders[term]) }
 
-func (m *mapped) list(term uint32) []posting {
-	list := m.Postings(nil, term)
+func (m *mapped) list(term uint32) []posting { return m.listIn(new([]posting), term) }
+
+func (m *mapped) listIn(room *[]posting, term uint32) []posting {
+	list := m.Postings((*room)[:0], term)
+	*room = list
 	if m.gone > 0 && m.lessHolders[term] > 0 {
 		list = slices.DeleteFunc(list, func(p posting) bool { return m.isDead(m.Passages[p.Passage].Entry) })
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
-	"github.com/loci-memory/loci/internal/when"
 )
 
 // A Loader reads records in full, for filters on attributes that the index does
@@ -23,7 +22,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load}
+	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove}
 	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
@@ -38,7 +37,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 				vector = p.Vector // no word of the query counts
 			}
 		}
-		s.scoreVectors(vector)
+		s.compare(vector)
 	}
 	hits, err := s.gather(&p, limit)
 	if err != nil {
@@ -58,14 +57,15 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 // them.
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	hits := map[place]*loci.Hit{}
-	byWord, err := s.best(limit, byWords)
+	byWord, err := s.best(limit, byWords, nil)
 	if err != nil {
 		return nil, err
 	}
 	for i, at := range byWord {
 		s.hit(hits, at).KeywordRank = i + 1
 	}
-	byVector, err := s.best(limit, byVectors)
+	// What says the words of the query is mostly near to it, and few others need to be looked at then.
+	byVector, err := s.best(limit, byVectors, byWord)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +131,7 @@ type scoring struct {
 	talk     *talk  // of the shard
 	passages []passage
 	matrix   *vector.Matrix
+	query    *vector.Query // of the search; nil: none, or no vector to compare with it
 	rows     []uint32
 	gone     bool     // some of its passages are removed
 	tagged   []uint64 // a bit for each entry that has the tags of the filter; nil: look at each
@@ -143,7 +144,7 @@ func (s *search) cover(sh *shard) {
 		matrix, rows := p.embeddings()
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
-			passages, matrix, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
+			passages, matrix, nil, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
 	}
 }
 
@@ -165,10 +166,15 @@ func (s *search) release() {
 // scratch is the memory one search of a part works in; it is used again, since
 // it grows with the part.
 type scratch struct {
-	words   []float64 // by passage; all zero when not in use, empty: no word searched for
-	covered []float64 // by passage: the weight of the query's words that are in it; zero like words
+	words   []worded  // by passage; all zero when not in use, empty: no word searched for
 	touched []uint32  // passages with a word of the query
-	vectors []float32 // by row; empty: no vector searched for
+	room    []posting // of the term at hand, where they do not lie as a list
+}
+
+// worded is what words of the query say of a passage.
+type worded struct {
+	score   float64
+	covered float64 // the weight of those that are in it
 }
 
 // talk is the same for the sequences of a shard as documents, by number; zero like words.
@@ -188,9 +194,9 @@ var (
 // release gives the scratch back, its words zero again.
 func (c *scratch) release() {
 	for _, n := range c.touched {
-		c.words[n], c.covered[n] = 0, 0
+		c.words[n] = worded{}
 	}
-	c.words, c.covered, c.touched, c.vectors = c.words[:0], c.covered[:0], c.touched[:0], c.vectors[:0]
+	c.words, c.touched = c.words[:0], c.touched[:0]
 	scratches.Put(c)
 }
 
@@ -219,19 +225,40 @@ type search struct {
 	room      loci.Record    // for the header of the entry that is looked at
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
+
+	coarseAbove int
 	bm25
 }
 
-func (s *search) scoreVectors(v []float32) {
-	var query vector.Query
-	query.Set(v)
+// Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all
+// compared with a query; it counts what is searched, which is the same in every store. sketchFrom
+// is how many vectors a segment has of which it keeps sketches.
+const (
+	coarseAbove = 50_000
+	sketchFrom  = 4096
+)
+
+// sketch is what a segment keeps of vectors beside them.
+func (x *Index) sketch(m *vector.Matrix) []byte {
+	if m.Len() < x.sketchFrom {
+		return nil
+	}
+	return m.Sketch()
+}
+
+// compare makes a vector the one that rows are scored by, each when it is looked at.
+func (s *search) compare(v []float32) {
+	query, passages := vector.NewQuery(v), 0
 	for i := range s.parts {
-		sh := &s.parts[i]
-		if sh.matrix == nil || sh.matrix.Len() == 0 {
-			continue
+		passages += s.parts[i].alive().passages
+	}
+	if passages > s.coarseAbove {
+		query.Coarsen()
+	}
+	for i := range s.parts {
+		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
+			sh.query = query
 		}
-		sh.vectors = resize(sh.vectors, sh.matrix.Len())
-		sh.matrix.ScoresFor(&query, sh.vectors)
 	}
 }
 
@@ -281,7 +308,7 @@ func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 	}
 	if len(sh.words) > 0 {
 		for n := e.first; n < e.first+e.passages; n++ {
-			h.Covered = max(h.Covered, sh.covered[n]/s.ideal)
+			h.Covered = max(h.Covered, sh.words[n].covered/s.ideal)
 		}
 	}
 	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.talk.contexts) {
@@ -310,168 +337,4 @@ func (s *search) addTexts(hits map[place]*loci.Hit) error {
 		}
 	}
 	return err
-}
-
-// A signal is one way of scoring passages.
-type signal struct {
-	each func(sh *scoring, yield func(passage uint32, score float64) error) error // those it scores
-	of   func(sh *scoring, passage uint32) (score float64, ok bool)
-}
-
-// hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
-func (sh *scoring) hasTags(entry uint32) bool {
-	return sh.tagged == nil || sh.tagged[entry/64]&(1<<(entry%64)) != 0
-}
-
-// word returns the score of a passage by words, if one was searched for and is there.
-func (sh *scoring) word(n uint32) (float64, bool) {
-	if len(sh.words) == 0 {
-		return 0, false
-	}
-	return sh.words[n], sh.words[n] > 0
-}
-
-// similarity returns the score of a passage by vector, if there is one to compare.
-func (sh *scoring) similarity(n uint32) (float64, bool) {
-	row := sh.passages[n].Row
-	if row < 0 || len(sh.vectors) == 0 {
-		return 0, false
-	}
-	return float64(sh.vectors[row]), true
-}
-
-// byWords scores the passages that share a word with the query.
-var byWords = signal{
-	each: func(sh *scoring, yield func(uint32, float64) error) error {
-		for _, n := range sh.touched {
-			if err := yield(n, sh.words[n]); err != nil {
-				return err
-			}
-		}
-		return nil
-	},
-	of: (*scoring).word,
-}
-
-// byVectors scores the passages that have a vector.
-var byVectors = signal{
-	each: func(sh *scoring, yield func(uint32, float64) error) error {
-		for row, score := range sh.vectors {
-			n := sh.rows[row]
-			if sh.gone && !sh.hasRow(row) {
-				continue // removed
-			}
-			if err := yield(n, float64(score)); err != nil {
-				return err
-			}
-		}
-		return nil
-	},
-	of: (*scoring).similarity,
-}
-
-// best returns the limit best entries the filter selects, best first, by the
-// score of their best passage. The filter is asked only for entries that would
-// make it into the list, and an entry it refuses takes no place in it.
-func (s *search) best(limit int, by signal) ([]place, error) {
-	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
-	for i := range s.parts {
-		sh := &s.parts[i]
-		err := by.each(sh, func(n uint32, score float64) error {
-			if t.full() && score < t.heap[0].score {
-				return nil
-			}
-			at := place{i, sh.passages[n].Entry}
-			if !sh.hasTags(at.entry) {
-				return nil // of a tag that few have: all others are looked at no closer
-			}
-			e := sh.seen(at.entry)
-			r := ranked{at: at, score: score, created: e.created, id: e.id}
-			if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
-				return nil
-			}
-			ok, err := s.selected(r.at)
-			if ok && err == nil {
-				t.push(r)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return t.sorted(), nil
-}
-
-// bestInTime returns the best entries among those created inside of some times.
-func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) {
-	if len(times) == 0 {
-		return nil, nil
-	}
-	of := func(sh *scoring, n uint32) (float64, bool) {
-		words, _ := sh.word(n)
-		vector, _ := sh.similarity(n)
-		return words/max(s.ideal, 1) + vector, true
-	}
-	return s.best(limit, signal{of: of, each: func(sh *scoring, yield func(uint32, float64) error) error {
-		for i := range uint32(sh.allEntries()) {
-			e := sh.seen(i)
-			named := func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }
-			if !e.alive || !slices.ContainsFunc(times, named) {
-				continue
-			}
-			for n := e.first; n < e.first+e.passages; n++ {
-				score, _ := of(sh, n)
-				if err := yield(n, score); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}})
-}
-
-// isBest reports whether a passage is the one its entry is ranked by, so that an
-// entry comes once: the best scored, the first of equal ones.
-func isBest(sh *scoring, e *seen, n uint32, score float64, by signal) bool {
-	for other := e.first; other < e.first+e.passages; other++ {
-		if s, ok := by.of(sh, other); ok && (s > score || s == score && other < n) {
-			return false
-		}
-	}
-	return true
-}
-
-// selected asks the filter about an entry.
-func (s *search) selected(at place) (bool, error) {
-	if s.phrased != nil && !s.phrased[at.part][at.entry] {
-		return false, nil
-	}
-	sh := &s.parts[at.part]
-	if !sh.hasTags(at.entry) {
-		return false, nil
-	}
-	r := sh.headerOf(at.entry, &s.room)
-	if !s.filter.SelectsHeader(r) {
-		return false, nil
-	}
-	if s.filter.Where.IsZero() {
-		return true, nil
-	}
-	if ok, known := s.checked[at]; known {
-		return ok, nil
-	}
-	if sh.seen(at.entry).lazy || s.filter.Where.NeedsText(r) {
-		full, err := s.load([]loci.ID{r.ID})
-		if err != nil || len(full) == 0 {
-			return false, err
-		}
-		r = &full[0]
-	}
-	ok := s.filter.Where.Match(r)
-	if s.checked == nil {
-		s.checked = map[place]bool{}
-	}
-	s.checked[at] = ok
-	return ok, nil
 }

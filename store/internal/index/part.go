@@ -18,13 +18,15 @@ type part interface {
 	allEntries() int
 	allPassages() []passage
 	sequenceOfPassage(p *passage) uint32 // its number in the shard
+	hasSequences() bool                  // else no passage is in one
 
 	findTerm(name string) (term uint32, ok bool)
-	holding(term uint32) int         // passages alive that hold a term
-	list(term uint32) []posting      // ascending; the count is 0 where a passage was removed
-	wordsOf(passage uint32) []uint32 // in order; with overlaid set: has no position of its own
-	termOf(word uint32) uint32       //
-	isWord(spelling string) bool     // which is said, and no stop word
+	holding(term uint32) int                       // passages alive that hold a term
+	list(term uint32) []posting                    // ascending; the count is 0 where a passage was removed
+	listIn(room *[]posting, term uint32) []posting // the same, good until the next call with that room
+	wordsOf(passage uint32) []uint32               // in order; with overlaid set: has no position of its own
+	termOf(word uint32) uint32                     //
+	isWord(spelling string) bool                   // which is said, and no stop word
 	beginning(prefix string) wordsAndTerms
 	allMarks() []retrieval.Mark
 	spelled(word uint32) (spelling, term string) // "": nobody says it any more
@@ -100,6 +102,8 @@ func (s *shard) allPassages() []passage { return s.passages }
 
 func (s *shard) sequenceOfPassage(p *passage) uint32 { return p.Sequence }
 
+func (s *shard) hasSequences() bool { return len(s.sequences) > 0 }
+
 func (s *shard) findTerm(name string) (uint32, bool) {
 	t, ok := s.terms[name]
 	return t, ok
@@ -108,6 +112,8 @@ func (s *shard) findTerm(name string) (uint32, bool) {
 func (s *shard) holding(term uint32) int { return int(s.holders[term]) }
 
 func (s *shard) list(term uint32) []posting { return s.postings[term] }
+
+func (s *shard) listIn(_ *[]posting, term uint32) []posting { return s.postings[term] }
 
 func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 

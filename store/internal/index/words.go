@@ -157,7 +157,7 @@ func (s *search) listWord(lists [][]posting, terms []string) (holders int) {
 				continue
 			}
 			if lists[i] == nil {
-				lists[i] = sh.list(t)
+				lists[i] = sh.listIn(&sh.room, t)
 				holders += sh.holding(t)
 				continue
 			}
@@ -233,16 +233,25 @@ func (sh *scoring) addList(list []posting, weight, average float64) {
 	if len(list) == 0 {
 		return
 	}
-	sh.words, sh.covered = resize(sh.words, len(sh.passages)), resize(sh.covered, len(sh.passages))
+	sh.words = resize(sh.words, len(sh.passages))
+	var once [64]float64 // the score where it stands once, as mostly, by the length of the passage; 0: not made yet
 	for _, p := range list {
 		if p.Count == 0 {
 			continue
 		}
-		if sh.words[p.Passage] == 0 {
+		w, length := &sh.words[p.Passage], sh.passages[p.Passage].Length
+		if w.score == 0 {
 			sh.touched = append(sh.touched, p.Passage)
 		}
-		sh.words[p.Passage] += score(weight, float64(p.Count), float64(sh.passages[p.Passage].Length), average)
-		sh.covered[p.Passage] += weight
+		if p.Count == 1 && length < uint32(len(once)) {
+			if once[length] == 0 {
+				once[length] = score(weight, 1, float64(length), average)
+			}
+			w.score += once[length]
+		} else {
+			w.score += score(weight, float64(p.Count), float64(length), average)
+		}
+		w.covered += weight
 	}
 }
 
@@ -253,7 +262,7 @@ func (sh *scoring) countSequences(list []posting) (more int) {
 	if sh.first == sh.at {
 		t.spoken = t.spoken[:0]
 	}
-	if len(list) == 0 || n == 0 {
+	if len(list) == 0 || n == 0 || !sh.hasSequences() {
 		return 0
 	}
 	t.contexts, t.coverage, t.counts = resize(t.contexts, n), resize(t.coverage, n), resize(t.counts, n)
@@ -267,7 +276,7 @@ func (sh *scoring) countSequences(list []posting) (more int) {
 			more++
 		}
 		t.counts[q] += p.Count
-		t.coverage[q] = max(t.coverage[q], sh.covered[p.Passage])
+		t.coverage[q] = max(t.coverage[q], sh.words[p.Passage].covered)
 	}
 	return more
 }

@@ -23,6 +23,7 @@ type Segment struct {
 	Rows     []uint32 // passage of each row
 	Scales   []float32
 	Codes    []int8
+	Sketch   []byte // of the rows; empty: there is none
 
 	rests     []byte
 	byID      []uint32
@@ -60,6 +61,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 		starts: take[uint32](&r, sectionMemberStarts), members: take[uint32](&r, sectionMembers),
 		Lengths: take[uint64](&r, sectionLengths), Rows: take[uint32](&r, sectionRows),
 		Scales: take[float32](&r, sectionScales), Codes: take[int8](&r, sectionCodes),
+		Sketch: r.bytesAt(h.Sketch),
 	}
 	if !r.ok || !s.fits(int(origin.Dims)) {
 		return nil, ErrUnusable
@@ -74,8 +76,9 @@ type reader struct {
 	ok     bool
 }
 
-func take8(r *reader, section int) []byte {
-	at := r.header.Sections[section]
+func take8(r *reader, section int) []byte { return r.bytesAt(r.header.Sections[section]) }
+
+func (r *reader) bytesAt(at span) []byte {
 	n := uint64(len(r.bytes))
 	if at.Start > n || at.Length > n-at.Start || at.Start%align != 0 {
 		r.ok = false

@@ -108,6 +108,7 @@ type Data struct {
 	Rows      []uint32   // passage of each row
 	Scales    []float32
 	Codes     []int8
+	Sketch    []byte // of the rows, if there is one
 }
 
 // The sections in their order.
@@ -146,7 +147,7 @@ type header struct {
 	Format   uint32
 	Length   uint64 // of all
 	Origin   Origin
-	Reserved [16]byte
+	Sketch   span // a builder that knew of none wrote zeros
 	Sections [sections]span
 }
 
@@ -190,7 +191,7 @@ func listOf[T plain](b []byte) (list []T, ok bool) {
 
 // Encode makes the bytes of a segment.
 func (d *Data) Encode(origin Origin) []byte {
-	w := writer{out: make([]byte, headerBytes, headerBytes+len(d.Codes)+256*len(d.Entries))}
+	w := writer{out: make([]byte, headerBytes, headerBytes+len(d.Codes)+len(d.Sketch)+256*len(d.Entries))}
 	rests := blobOf(len(d.Rests), func(i int) []byte { return d.Rests[i] })
 	entries := append([]Entry(nil), d.Entries...)
 	for i := range entries {
@@ -219,6 +220,7 @@ func (d *Data) Encode(origin Origin) []byte {
 	w.add(sectionRows, bytesOf(d.Rows))
 	w.add(sectionScales, bytesOf(d.Scales))
 	w.add(sectionCodes, bytesOf(d.Codes))
+	w.header.Sketch = w.place(d.Sketch)
 	return w.finish(origin)
 }
 
@@ -250,12 +252,15 @@ func (w *writer) addBlob(starts, bytes, n int, at func(int) []byte) {
 	w.add(bytes, b.bytes)
 }
 
-func (w *writer) add(section int, b []byte) {
+func (w *writer) add(section int, b []byte) { w.header.Sections[section] = w.place(b) }
+
+func (w *writer) place(b []byte) span {
 	for len(w.out)%align != 0 {
 		w.out = append(w.out, 0)
 	}
-	w.header.Sections[section] = span{uint64(len(w.out)), uint64(len(b))}
+	at := span{uint64(len(w.out)), uint64(len(b))}
 	w.out = append(w.out, b...)
+	return at
 }
 
 func (w *writer) addSpellings(list []Spelling) {

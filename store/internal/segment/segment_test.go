@@ -37,6 +37,7 @@ func sample() *Data {
 		Rows:      []uint32{0, 2},
 		Scales:    []float32{0.5, 0.25},
 		Codes:     []int8{1, 2, 3, 4, -1, -2, -3, -4},
+		Sketch:    []byte("sketch"),
 	}
 }
 
@@ -51,6 +52,7 @@ func aligned(b []byte) []byte {
 // readAll calls everything that a segment can be asked.
 func readAll(s *Segment) *Data {
 	d := &Data{Entries: s.Entries, Passages: s.Passages, Rows: s.Rows, Scales: s.Scales, Codes: s.Codes}
+	d.Sketch = s.Sketch
 	for n := range uint32(len(s.Entries)) {
 		d.Rests = append(d.Rests, s.Rest(n))
 	}
@@ -121,6 +123,16 @@ func TestAnEmptySegmentOpens(t *testing.T) {
 	}
 	if _, ok := s.Find([16]byte{}); ok || len(readAll(s).Entries) > 0 {
 		t.Error("something is in it")
+	}
+}
+
+// A segment of a builder that knew of no sketches is read as one without.
+func TestSegmentsWithoutSketches(t *testing.T) {
+	whole := sample().Encode(origin)
+	at := unsafe.Offsetof(header{}.Sketch) - sumFrom
+	s, err := Open(forge(whole, func(b []byte) { clear(b[at : at+unsafe.Sizeof(span{})]) }), origin)
+	if err != nil || len(s.Sketch) > 0 || len(s.Codes) != 8 {
+		t.Errorf("%v, a sketch of %d bytes", err, len(s.Sketch))
 	}
 }
 

@@ -1,0 +1,79 @@
+package embedding_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/vector"
+)
+
+// Of the built-in model's vectors, of plain sentences and of texts of made-up words, whose vectors
+// lie close together, sketches show all but one in a hundred of the ten best.
+func TestSketchesOfTheBuiltin(t *testing.T) {
+	t.Parallel()
+	model, err := embedding.NewBuiltin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectorOf := func(text string) []float32 {
+		v, err := model.Embed(context.Background(), []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v[0]
+	}
+	random := rand.New(rand.NewPCG(21, 22))
+	pick := func(words []string) string { return words[random.IntN(len(words))] }
+	people, verbs := strings.Fields("Anna Ben Carla Dmitri mother neighbour colleague doctor teacher"),
+		strings.Fields("likes hates bought sold forgot repaired visited painted cooked lost learned booked")
+	things := strings.Fields(`bicycle piano garden passport kitchen violin bread coffee tea mountain lake dog cat
+		insurance flight hotel dentist birthday guitar chess novel camera laptop recipe carpet window train museum`)
+	sentence := func() string {
+		return fmt.Sprintf("%s %s the %s near the %s because of a %s and a %s in %d", pick(people), pick(verbs), pick(things),
+			pick(things), pick(things), pick(things), 1990+random.IntN(40))
+	}
+	madeUp := func() string {
+		var words []string
+		for range 8 + random.IntN(20) {
+			words = append(words, strings.Repeat(pick(strings.Fields("lu na di zo ke")), 1+random.IntN(2))+
+				pick(strings.Fields("fa gi mo ru te ba")))
+		}
+		return strings.Join(words, " ")
+	}
+	for name, text := range map[string]func() string{"sentences": sentence, "made-up words": madeUp} {
+		const rows = 5000
+		m, texts := vector.New(model.Dims()), make([]string, rows)
+		for i := range texts {
+			texts[i] = text()
+			m.Append(vectorOf(texts[i]))
+		}
+		missed := 0
+		for range 100 {
+			words := strings.Fields(pick(texts))
+			random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+			v := vectorOf("what about " + strings.Join(words[:4], " "))
+			q := vector.NewQuery(v)
+			order := make([]int, rows)
+			for row := range order {
+				order[row] = row
+			}
+			slices.SortFunc(order, func(a, b int) int { return cmp.Compare(m.Score(q, b), m.Score(q, a)) })
+			q.Coarsen()
+			for _, row := range order[:10] {
+				if !m.Sees(q, row, m.Score(q, row)) {
+					missed++
+				}
+			}
+		}
+		if missed > 10 {
+			t.Errorf("%s: sketches do not show %d of 1,000", name, missed)
+		}
+		t.Logf("%s: sketches do not show %d of 1,000", name, missed)
+	}
+}

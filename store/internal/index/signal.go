@@ -1,0 +1,228 @@
+package index
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/when"
+)
+
+// A signal is one way of scoring passages.
+type signal struct {
+	// each yields the passages that it scores, those with less than *least may be left out.
+	each func(sh *scoring, least *float64, yield func(passage uint32, score float64) error) error
+	of   func(sh *scoring, passage uint32) (score float64, ok bool)
+	sees func(sh *scoring, passage uint32, score float64) bool // nil: all
+}
+
+// hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
+func (sh *scoring) hasTags(entry uint32) bool {
+	return sh.tagged == nil || sh.tagged[entry/64]&(1<<(entry%64)) != 0
+}
+
+// word returns the score of a passage by words, if one was searched for and is there.
+func (sh *scoring) word(n uint32) (float64, bool) {
+	if len(sh.words) == 0 {
+		return 0, false
+	}
+	return sh.words[n].score, sh.words[n].score > 0
+}
+
+// similarity returns the score of a passage by vector, if there is one to compare.
+func (sh *scoring) similarity(n uint32) (float64, bool) {
+	row := sh.passages[n].Row
+	if row < 0 || sh.query == nil {
+		return 0, false
+	}
+	return float64(sh.matrix.Score(sh.query, int(row))), true
+}
+
+// byWords scores the passages that share a word with the query.
+var byWords = signal{
+	each: func(sh *scoring, least *float64, yield func(uint32, float64) error) error {
+		for _, n := range sh.touched {
+			score := sh.words[n].score
+			if score < *least {
+				continue
+			}
+			if err := yield(n, score); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	of: (*scoring).word,
+}
+
+// byVectors scores the passages that have a vector.
+var byVectors = signal{
+	each: func(sh *scoring, least *float64, yield func(uint32, float64) error) error {
+		switch {
+		case sh.query == nil:
+			return nil
+		case sh.tagged != nil:
+			return sh.eachTagged(yield)
+		}
+		return sh.matrix.Above(sh.query, least, func(row int, score float32) error {
+			if sh.gone && !sh.hasRow(row) {
+				return nil // removed
+			}
+			return yield(sh.rows[row], float64(score))
+		})
+	},
+	of: (*scoring).similarity,
+	sees: func(sh *scoring, n uint32, score float64) bool {
+		return sh.matrix.Sees(sh.query, int(sh.passages[n].Row), float32(score))
+	},
+}
+
+// eachTagged scores the vectors of the entries that have the tags of the filter, which may be
+// few.
+func (sh *scoring) eachTagged(yield func(uint32, float64) error) error {
+	for i, word := range sh.tagged {
+		for ; word != 0; word &= word - 1 {
+			e := sh.seen(uint32(i*64 + bits.TrailingZeros64(word)))
+			if !e.alive {
+				continue
+			}
+			for n := e.first; n < e.first+e.passages; n++ {
+				score, ok := sh.similarity(n)
+				if !ok {
+					continue
+				}
+				if err := yield(n, score); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// best returns the limit best entries the filter selects, best first, by the
+// score of their best passage. The filter is asked only for entries that would
+// make it into the list, and an entry it refuses takes no place in it. It begins with those
+// that are likely among them, and makes no difference otherwise.
+func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
+	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
+	least := math.Inf(-1)
+	take := func(i int, n uint32, score float64) error {
+		if score < least {
+			return nil
+		}
+		sh := &s.parts[i]
+		at := place{i, sh.passages[n].Entry}
+		if !sh.hasTags(at.entry) {
+			return nil // of a tag that few have: all others are looked at no closer
+		}
+		e := sh.seen(at.entry)
+		r := ranked{at: at, score: score, created: e.created, id: e.id}
+		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
+			return nil
+		}
+		if by.sees != nil && !by.sees(sh, n, score) || len(likely) > 0 && t.has(at) {
+			return nil
+		}
+		ok, err := s.selected(r.at)
+		if ok && err == nil {
+			if t.push(r); t.full() {
+				least = t.heap[0].score
+			}
+		}
+		return err
+	}
+	for _, at := range likely {
+		sh := &s.parts[at.part]
+		e := sh.seen(at.entry)
+		for n := e.first; n < e.first+e.passages; n++ {
+			if score, ok := by.of(sh, n); ok {
+				if err := take(at.part, n, score); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for i := range s.parts {
+		sh := &s.parts[i]
+		if err := by.each(sh, &least, func(n uint32, score float64) error { return take(i, n, score) }); err != nil {
+			return nil, err
+		}
+	}
+	return t.sorted(), nil
+}
+
+// bestInTime returns the best entries among those created inside of some times.
+func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) {
+	if len(times) == 0 {
+		return nil, nil
+	}
+	of := func(sh *scoring, n uint32) (float64, bool) {
+		words, _ := sh.word(n)
+		vector, _ := sh.similarity(n)
+		return words/max(s.ideal, 1) + vector, true
+	}
+	each := func(sh *scoring, _ *float64, yield func(uint32, float64) error) error {
+		for i := range uint32(sh.allEntries()) {
+			e := sh.seen(i)
+			named := func(t loci.NamedTime) bool { return when.In(e.created, t.Since, t.Until) }
+			if !e.alive || !slices.ContainsFunc(times, named) {
+				continue
+			}
+			for n := e.first; n < e.first+e.passages; n++ {
+				score, _ := of(sh, n)
+				if err := yield(n, score); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return s.best(limit, signal{of: of, each: each}, nil)
+}
+
+// isBest reports whether a passage is the one its entry is ranked by, so that an
+// entry comes once: the best scored, the first of equal ones.
+func isBest(sh *scoring, e *seen, n uint32, score float64, by signal) bool {
+	for other := e.first; other < e.first+e.passages; other++ {
+		if s, ok := by.of(sh, other); ok && (s > score || s == score && other < n) {
+			return false
+		}
+	}
+	return true
+}
+
+// selected asks the filter about an entry.
+func (s *search) selected(at place) (bool, error) {
+	if s.phrased != nil && !s.phrased[at.part][at.entry] {
+		return false, nil
+	}
+	sh := &s.parts[at.part]
+	if !sh.hasTags(at.entry) {
+		return false, nil
+	}
+	r := sh.headerOf(at.entry, &s.room)
+	if !s.filter.SelectsHeader(r) {
+		return false, nil
+	}
+	if s.filter.Where.IsZero() {
+		return true, nil
+	}
+	if ok, known := s.checked[at]; known {
+		return ok, nil
+	}
+	if sh.seen(at.entry).lazy || s.filter.Where.NeedsText(r) {
+		full, err := s.load([]loci.ID{r.ID})
+		if err != nil || len(full) == 0 {
+			return false, err
+		}
+		r = &full[0]
+	}
+	ok := s.filter.Where.Match(r)
+	if s.checked == nil {
+		s.checked = map[place]bool{}
+	}
+	s.checked[at] = ok
+	return ok, nil
+}
