@@ -101,7 +101,7 @@ func checkParams(method string, params json.RawMessage) *fault {
 	})
 	if values > maxParams {
 		return &fault{jsonrpc.CodeInvalidParams, "params", fmt.Sprintf(
-			"params of %s have %d values beside the arguments of a tool; the limit is %d: leave some out, as of _meta",
+			"params of %s have %d values beside a tool's arguments; the limit is %d: leave some out, as of _meta",
 			method, values, maxParams)}
 	}
 	if err := json.Unmarshal(params, into()); err != nil {
