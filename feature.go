@@ -276,9 +276,9 @@ type Settings struct {
 }
 
 // Settings returns those of the handle's engine.
-func (m *Memory) Settings() Settings {
-	o := &m.engine.opts
-	return Settings{
-		MaxContent: o.Content.MaxBytes, Revisions: o.Retention.Revisions, Tokenizer: o.Tokenizer, Logger: o.Logger,
-	}
+func (m *Memory) Settings() Settings { return m.engine.Settings() }
+
+// Settings returns those of the engine.
+func (e *Engine) Settings() Settings {
+	return Settings{e.opts.Content.MaxBytes, e.opts.Retention.Revisions, e.opts.Tokenizer, e.opts.Logger}
 }

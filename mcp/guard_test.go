@@ -64,6 +64,7 @@ func TestBadLinesAreRefusedAndTheConnectionSurvives(t *testing.T) {
 		{"result and error", `{"jsonrpc":"2.0","id":7,"result":1,"error":{"code":1,"message":"x"}}`, -32600, "message", "7"},
 		{"params list", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}`, -32602, "params", "7"},
 		{"params of another form", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":{"x":"` + strings.Repeat("y", 9000) + `"}}}`, -32602, "", "7"},
+		{"_meta of many values", metaOf(maxParams), -32602, "params", "7"},
 		{"no params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, -32600, "", "7"},
 		{"unknown tool", callLine("7", "nosuch", `{}`), -32602, "", "7"},
 		{"unknown method", `{"jsonrpc":"2.0","id":7,"method":"no/such"}`, -32601, "", "7"},
@@ -92,6 +93,12 @@ func TestBadLinesAreRefusedAndTheConnectionSurvives(t *testing.T) {
 	}
 }
 
+// metaOf is a call with n values in a list of its _meta.
+func metaOf(n int) string {
+	list := strings.Repeat("1,", n-1) + "1"
+	return `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","_meta":{"x":[` + list + `]},"arguments":{"a":1}}}`
+}
+
 // TestOddButValidLinesAreTaken: being strict must not cost an honest client.
 func TestOddButValidLinesAreTaken(t *testing.T) {
 	w := connect(t, newBench(t, Limits{}, nil).Server)
@@ -102,6 +109,8 @@ func TestOddButValidLinesAreTaken(t *testing.T) {
 		"spaces":               "  " + callLine("7", "echo", ` {"a":1} `) + "  ",
 		"text id":              callLine(`"7"`, "echo", `{"a":1}`),
 		"escaped backslash u":  callLine("7", "echo", `{"a":"\\u0000"}`),
+		"_meta at its limit":   metaOf(maxParams - 4), // name, _meta, the list in it, and arguments
+		"many arguments":       callLine("7", "echo", `{"a":[`+strings.Repeat("1,", maxParams)+`1]}`),
 		"same name, elsewhere": callLine("7", "echo", `{"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]}`),
 		"names by letter case": callLine("7", "echo", `{"a":1,"A":2}`),
 		"64 levels":            callLine("7", "echo", strings.Repeat(`{"a":`, 62)+"1"+strings.Repeat("}", 62)),

@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 var (
@@ -21,6 +23,7 @@ var (
 const (
 	maxIDBytes  = 256
 	maxExactInt = 1 << 53 // beyond it clients that count in floats mix up ids
+	maxParams   = 10_000  // values in params, beside the arguments of a tool, which bounds them itself
 )
 
 // message makes the SDK's form of a message. Its own decoder accepts ids that it
@@ -88,6 +91,18 @@ func checkParams(method string, params json.RawMessage) *fault {
 	into := paramsOf[method]
 	if into == nil || params == nil {
 		return nil
+	}
+	values := 0
+	_ = jsonguard.Each(params, func(name string, member []byte) error { // the function returns no error
+		if method != "tools/call" || name != "arguments" {
+			values += 1 + jsonguard.CountValues(member)
+		}
+		return nil
+	})
+	if values > maxParams {
+		return &fault{jsonrpc.CodeInvalidParams, "params", fmt.Sprintf(
+			"params of %s have %d values beside a tool's arguments; the limit is %d: leave some out, as of _meta",
+			method, values, maxParams)}
 	}
 	if err := json.Unmarshal(params, into()); err != nil {
 		return &fault{jsonrpc.CodeInvalidParams, "params", "params of " + method + ": " + jsonform.Fault(err)}

@@ -114,6 +114,9 @@ func fill(in reflect.Value, schema *jsonschema.Schema, given arguments) error {
 	}
 	present := map[string]bool{}
 	for _, a := range given {
+		if len(faults) == maxFaults {
+			break
+		}
 		field, ok := fields[a.name]
 		if !ok {
 			faults = append(faults, fmt.Sprintf("unknown argument %q: this tool takes %s",

@@ -3,11 +3,13 @@ package tool
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // TestArguments: each wrong argument is refused with a sentence that names it and says what to
@@ -76,7 +78,42 @@ func TestArgumentSize(t *testing.T) {
 	})
 	refused(t, small, "memory_save", u, object("content", strings.Repeat("x", 300)), loci.TooLarge, "arguments have 314 bytes; the limit is 256: send less at once")
 	refused(t, set, "memory_save", u, object("content", strings.Repeat("x", loci.DefaultMaxContent+1)), loci.TooLarge,
-		"content has 262145 bytes; the limit is 262144: split it into several memories")
+		"content has 262145 characters; the limit is 262144: split it")
+}
+
+// An object is stored as its text: one that is too long is refused before anything is made of its members.
+func TestLongObjectsAreRefusedBeforeTheyAreDecoded(t *testing.T) {
+	set, u := newSet(t, factsFamily), user(t, "u-1")
+	cost := func(n int) float64 {
+		args := `{"content":{"a":[` + strings.Repeat(`"\u0041\n", `, n) + `1]}}`
+		said := fmt.Sprintf("content has %d bytes; the limit is 262144: split it", 5*n+9)
+		return locitest.Allocations(func() { refused(t, set, "manage_memory", u, args, loci.TooLarge, said) })
+	}
+	if few, many := cost(55_000), cost(80_000); many > 2*few+20 || few > 1000 {
+		t.Errorf("55,000 values take %v allocations, 80,000 take %v", few, many)
+	}
+	ok(t, set, "manage_memory", u, `{"content":{"a":["\u00e4"`+strings.Repeat(" ", 300_000)+`]}}`)
+}
+
+// Of many arguments that a tool does not know, some are named.
+func TestManyUnknownArguments(t *testing.T) {
+	set, u := newSet(t, factsFamily), user(t, "u-1")
+	cost := func(n int) float64 {
+		args := []byte(`{"a":1`)
+		for i := range n {
+			args = fmt.Appendf(args, `,"u%d":1`, i)
+		}
+		args = append(args, '}')
+		return locitest.Allocations(func() {
+			tool, _ := set.Lookup("manage_memory")
+			if _, err := tool.Call(t.Context(), u, args); err == nil || !strings.Contains(err.Error(), `unknown argument "u2"`) {
+				t.Error(err)
+			}
+		})
+	}
+	if few, many := cost(1000), cost(10_000); many > few+2.5*9000 { // each has a name
+		t.Errorf("1,000 arguments take %v allocations, 10,000 take %v", few, many)
+	}
 }
 
 // The answer is short, however much of what was sent is wrong.

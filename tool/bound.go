@@ -23,6 +23,13 @@ type bound struct {
 // that, is the library's to say, which knows the engine's options.
 const wholeCall = -1
 
+// wholeMemory stands for what the engine takes as the text of one memory, in bytes: the
+// library looks at them, when the characters are no more. An object is stored as its text.
+const wholeMemory = -2
+
+// maxFaults is how many arguments that do not fit are named one by one.
+const maxFaults = 100
+
 // maxTimeCharacters is more than a time with its zone has.
 const maxTimeCharacters = 64
 
@@ -30,7 +37,7 @@ const maxTimeCharacters = 64
 // are declared only here: the schemas show them, and [Tool.Call] refuses what is larger
 // before anything looks into it.
 var bounds = map[string]bound{
-	"content":        {characters: wholeCall, members: 100_000},
+	"content":        {characters: wholeMemory, members: 100_000},
 	"query":          {characters: loci.MaxQueryBytes},
 	"topic":          {characters: loci.MaxQueryBytes},
 	"trigger_prompt": {characters: wholeCall}, // the first 16 KiB count
@@ -71,13 +78,16 @@ const (
 	maxPathCharacters = 16 << 10
 )
 
-// bindBounds puts the bounds of the arguments into a schema. most is the limit on all
-// arguments of a call, in bytes.
-func bindBounds(schema *jsonschema.Schema, most int) {
+// bindBounds puts the bounds of the arguments into a schema. call is the limit on all
+// arguments of a call, memory that on the text of a memory, in bytes.
+func bindBounds(schema *jsonschema.Schema, call, memory int) {
 	for _, name := range schema.PropertyOrder {
 		b := bounds[name]
-		if b.characters == wholeCall {
-			b.characters = most
+		switch b.characters {
+		case wholeCall:
+			b.characters = call
+		case wholeMemory:
+			b.characters = min(call, memory)
 		}
 		b.bind(schema.Properties[name])
 		for _, form := range schema.Properties[name].AnyOf {
@@ -118,6 +128,14 @@ func checkBounds(schema *jsonschema.Schema, given arguments) error {
 				return err
 			}
 		}
+		for _, form := range s.AnyOf { // an object is stored as its text
+			if form.MaxLength == nil || a.value[0] != '{' {
+				continue
+			}
+			if n := jsonguard.Length(a.value); n > *form.MaxLength {
+				return tooLong(a.name, n, "bytes", *form.MaxLength)
+			}
+		}
 	}
 	return nil
 }
@@ -132,13 +150,7 @@ func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) e
 			return loci.Errorf(loci.Invalid, "%s is not valid JSON: %w", name, err)
 		}
 		if n := utf8.RuneCountInString(text); n > *schema.MaxLength {
-			return loci.Errorf(
-				loci.TooLarge,
-				"%s has %d characters; the limit is %d: shorten it",
-				name,
-				n,
-				*schema.MaxLength,
-			)
+			return tooLong(name, n, "characters", *schema.MaxLength)
 		}
 	case first == '[' && schema.MaxItems != nil:
 		if n := jsonguard.Count(value); n > *schema.MaxItems {
@@ -171,4 +183,12 @@ func checkBound(schema *jsonschema.Schema, name string, value json.RawMessage) e
 		}
 	}
 	return nil
+}
+
+func tooLong(name string, n int, of string, most int) error {
+	remedy := "shorten it"
+	if name == "content" {
+		remedy = "split it"
+	}
+	return loci.Errorf(loci.TooLarge, "%s has %d %s; the limit is %d: %s", name, n, of, most, remedy)
 }

@@ -128,8 +128,7 @@ func TestBoundsAreEnforced(t *testing.T) {
 						err = reply.Err
 					}
 					said := fmt.Sprint(err)
-					if got := strings.HasPrefix(said, name+" has ") &&
-						!strings.Contains(said, " bytes;"); got != refused {
+					if got := strings.HasPrefix(said, name+" has ") && !strings.Contains(said, " bytes;"); got != refused {
 						t.Errorf("%s, %s with %d over its bound: %.200s", tool.Name, name, over, said)
 					}
 				}

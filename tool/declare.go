@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/loci-memory/loci"
 )
 
 // A spec is what a tool is, beside its function.
@@ -49,7 +51,14 @@ func declare[In any](s spec, handle func(context.Context, *call, In) (Reply, err
 
 // takes sets the schema of the arguments, with their bounds.
 func (t *Tool) takes(schema *jsonschema.Schema) {
-	bindBounds(schema, t.base.cfg.MaxArguments)
+	memory := loci.DefaultMaxContent
+	switch {
+	case t.Family == FamilyFiles: // its content is a file's
+		memory = t.base.cfg.MaxArguments
+	case t.base.engine != nil:
+		memory = t.base.engine.Settings().MaxContent
+	}
+	bindBounds(schema, t.base.cfg.MaxArguments, memory)
 	t.arguments, t.InputSchema = schema, schemaBytes(schema)
 }
 

@@ -23,8 +23,8 @@ type searchInput struct {
 
 	MinScore decimal `json:"min_score,omitzero"`
 
-	Since string `json:"since,omitempty" jsonschema:"From this date on"`
-	Until string `json:"until,omitempty" jsonschema:"Before this date"`
+	Since string `json:"since,omitempty" jsonschema:"From this date or time on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date or time"`
 }
 
 // found is one result of search_memory as the model sees it.

@@ -75,7 +75,7 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 	}
 	t.choice = &choice{"action", actionScopes, func(actions []string) string {
 		return manageDescription(actions, i.Instructions)
-	}}
+	}, unusedBy}
 	text := &jsonschema.Schema{Type: "string"}
 	s := spec{
 		Tool: t,
@@ -93,7 +93,7 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 		}
 		action.Default = json.RawMessage(fmt.Sprintf("%q", preset))
 	}
-	return declare(s, func(ctx context.Context, c *call, in manageInput) (Reply, error) {
+	manages := declare(s, func(ctx context.Context, c *call, in manageInput) (Reply, error) {
 		if err := checkManage(actions, in); err != nil {
 			return Reply{}, err
 		}
@@ -106,6 +106,17 @@ func manageMemory(b *base, t Tool, i Instance) *Tool {
 		}
 		return manage(ctx, m, in)
 	})
+	manages.InputSchema = t.choice.schema(*manages.arguments, actions)
+	return manages
+}
+
+// unusedBy names the argument of manage_memory that none of some actions takes; "": all are
+// taken. A call that gives it is told that it must not.
+func unusedBy(actions []string) string {
+	if slices.Equal(actions, []string{actionCreate}) {
+		return "id"
+	}
+	return ""
 }
 
 // manageDescription tells the model what the tool does, how ids work and when to call.

@@ -28,8 +28,8 @@ type memorySearchInput struct {
 	Limit         int      `json:"limit,omitempty"`
 	MinConfidence decimal  `json:"min_confidence,omitzero" jsonschema:"0 also finds what is fading"`
 	MinScore      decimal  `json:"min_score,omitzero"`
-	Since         string   `json:"since,omitempty" jsonschema:"From this date on"`
-	Until         string   `json:"until,omitempty" jsonschema:"Before this date"`
+	Since         string   `json:"since,omitempty" jsonschema:"From this date or time on"`
+	Until         string   `json:"until,omitempty" jsonschema:"Before this date or time"`
 
 	Filter map[string]any `json:"filter,omitempty"`
 }
@@ -41,8 +41,8 @@ type recallInput struct {
 
 	MinScore decimal `json:"min_score,omitzero"`
 
-	Since string `json:"since,omitempty" jsonschema:"From this date on"`
-	Until string `json:"until,omitempty" jsonschema:"Before this date"`
+	Since string `json:"since,omitempty" jsonschema:"From this date or time on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date or time"`
 
 	Filter map[string]any `json:"filter,omitempty"`
 }

@@ -35,8 +35,8 @@ type noteSearchInput struct {
 
 	MinScore decimal `json:"min_score,omitzero"`
 
-	Since string `json:"since,omitempty" jsonschema:"From this date on"`
-	Until string `json:"until,omitempty" jsonschema:"Before this date"`
+	Since string `json:"since,omitempty" jsonschema:"From this date or time on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date or time"`
 
 	Filter map[string]any `json:"filter,omitempty"`
 }

@@ -18,6 +18,20 @@ type choice struct {
 	argument string
 	scopes   map[string]loci.Scope
 	describe func(words []string) string // the tool with some of the words; nil: its description names none
+	unused   func(words []string) string // the argument that none of them takes, "" for none; nil: each is taken
+}
+
+// schema shows the arguments that a call with some of the words takes.
+func (c *choice) schema(arguments jsonschema.Schema, words []string) json.RawMessage {
+	if c.unused != nil {
+		unused := c.unused(words)
+		arguments.Properties = maps.Clone(arguments.Properties)
+		delete(arguments.Properties, unused)
+		arguments.PropertyOrder = slices.DeleteFunc(slices.Clone(arguments.PropertyOrder), func(name string) bool {
+			return name == unused
+		})
+	}
+	return schemaBytes(&arguments)
 }
 
 // Limited reports whether a principal may only call tools of some families.
@@ -75,7 +89,7 @@ func (t *Tool) choosing(argument *jsonschema.Schema) *Tool {
 	}
 	reads := !slices.ContainsFunc(words, func(word string) bool { return t.choice.scopes[word] != loci.ScopeRead })
 	own := *t
-	own.InputSchema = schemaBytes(&schema)
+	own.InputSchema = t.choice.schema(schema, words)
 	if t.choice.describe != nil {
 		own.Description = t.choice.describe(words)
 	}
@@ -105,7 +119,7 @@ func (i Instance) commands(all []string) []string {
 
 // commanded says what a tool with some commands may do, and what its callers need.
 func (t *Tool) commanded(commands []string, scopes map[string]loci.Scope) {
-	t.choice = &choice{"command", scopes, nil}
+	t.choice = &choice{"command", scopes, nil, nil}
 	t.scopes = nil
 	for _, c := range commands {
 		if s := scopes[c]; !slices.Contains(t.scopes, s) {

@@ -73,3 +73,32 @@ func TestEveryToolDeclaresItsScope(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyArgumentsOfThePermittedActionsAreShown: whoever may only create sees no id, which a create refuses.
+func TestOnlyArgumentsOfThePermittedActionsAreShown(t *testing.T) {
+	writer := user(t, "u-1", loci.ScopeWrite)
+	anybody := user(t, "u-1")
+	for _, c := range []struct {
+		actions []string
+		who     Caller
+		shown   bool
+	}{
+		{nil, anybody, true}, {[]string{"create"}, anybody, false}, {[]string{"create", "update"}, writer, true},
+		{[]string{"create", "delete"}, writer, false}, {[]string{"delete"}, anybody, true},
+	} {
+		set := newSet(t, Instance{Family: FamilyFacts, ActionsPermitted: c.actions})
+		tool, _ := set.Lookup("manage_memory")
+		own, may := tool.For(c.who.Principal)
+		if !may {
+			t.Fatalf("%v: refused", c.actions)
+		}
+		var schema struct{ Properties map[string]any }
+		decode(t, own.InputSchema, &schema)
+		if _, shown := schema.Properties["id"]; shown != c.shown || schema.Properties["content"] == nil {
+			t.Errorf("%v: the schema shows %v", c.actions, schema.Properties)
+		}
+	}
+	only := newSet(t, Instance{Family: FamilyFacts, ActionsPermitted: []string{"create"}})
+	refused(t, only, "manage_memory", anybody, object("content", "x", "id", someID), loci.Invalid,
+		"You cannot provide a MEMORY ID when creating a MEMORY. Please try again, omitting the id argument.")
+}

@@ -55,8 +55,8 @@ type sessionSearchInput struct {
 	Limit     int    `json:"limit,omitempty" jsonschema:"Most messages to return"`
 	SessionID string `json:"session_id,omitempty" jsonschema:"Only this conversation"`
 
-	Since string `json:"since,omitempty" jsonschema:"From this date on"`
-	Until string `json:"until,omitempty" jsonschema:"Before this date"`
+	Since string `json:"since,omitempty" jsonschema:"From this date or time on"`
+	Until string `json:"until,omitempty" jsonschema:"Before this date or time"`
 }
 
 type sessionDeleteInput struct {
@@ -272,7 +272,11 @@ func searchSessions(b *base, t Tool, i Instance) *Tool {
 	s := spec{Tool: t, output: listOutput("results"), adjust: func(p map[string]*jsonschema.Schema) {
 		between(p["limit"], 1, maxSessions, b.most(presetSessions))
 	}}
+	lists := i.called("memory_list_sessions")
 	return declare(s, func(ctx context.Context, c *call, in sessionSearchInput) (Reply, error) {
+		if strings.TrimSpace(in.Query) == "" {
+			return Reply{}, loci.Errorf(loci.Invalid, "query must not be empty: say what to look for, or call %s", lists)
+		}
 		talks, err := c.sessions()
 		if err != nil {
 			return Reply{}, err

@@ -16,8 +16,17 @@ import (
 	"github.com/loci-memory/loci/internal/terminal"
 )
 
+// A pane gathers what a command prints for a part of a terminal.
+type pane struct {
+	bytes.Buffer
+	columns int
+}
+
 // isTerminal reports whether a stream is one.
 func isTerminal(stream any) bool {
+	if _, ok := stream.(*pane); ok {
+		return true
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -259,6 +268,9 @@ func (a *app) bytes(n int64) string {
 }
 
 func terminalWidth(w io.Writer) int {
+	if p, ok := w.(*pane); ok {
+		return p.columns
+	}
 	if f, ok := w.(*os.File); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return n

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -328,6 +329,25 @@ func TestWelcome(t *testing.T) {
 	if code != 0 || !strings.Contains(shown, "\n1 memory, 1 conversation, 1 message.\nuser/default, "+store+"\n") ||
 		!strings.Contains(shown, "\n  loci setup\n") {
 		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+}
+
+// TestDemoOnATerminal: the demo shows what a person would see, within the window.
+func TestDemoOnATerminal(t *testing.T) {
+	env := config.Environ{"HOME=" + t.TempDir(), "NO_COLOR=1"}
+	shown, code := onTerminal(t, env, "", "demo", "--fast")
+	if code != 0 {
+		t.Errorf("exit code %d, shows %q", code, shown)
+	}
+	found := regexp.MustCompile(`\n    SCORE  ID        AGE  PASSAGE\n    0\.\d+  [0-9a-f]{8}  now  I like window seats`)
+	if !found.MatchString(shown) {
+		t.Errorf("no row of a search in %q", shown)
+	}
+	for line := range strings.Lines(shown) {
+		printed := strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "    head\t") // which is one word, for copying
+		if printed && (utf8.RuneCountInString(line) > 61 || strings.Contains(line, "\t")) {
+			t.Errorf("%q is not for a window of 60 columns", line)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,6 +124,9 @@ not touched.`
 // demoPause is how long a reader needs for a step.
 const demoPause = 1500 * time.Millisecond
 
+// demoIndent comes before what a command prints.
+const demoIndent = "    "
+
 // A demo runs commands as a user would and shows them with what they print.
 type demo struct {
 	app   *app
@@ -233,8 +237,14 @@ func (d *demo) run(args ...string) (printed string, err error) {
 	}
 	d.app.printf("  $ %s\n", shown)
 	d.flush()
-	var out, faults bytes.Buffer
-	code := run(d.app.ctx, args, strings.NewReader(""), &out, &faults, d.env)
+	var faults bytes.Buffer
+	out, style := new(bytes.Buffer), dim
+	stream := io.Writer(out)
+	if isTerminal(d.app.rawOut) {
+		part := &pane{columns: terminalWidth(d.app.rawOut) - len(demoIndent)}
+		stream, out, style = part, &part.Buffer, "" // it has styles of its own
+	}
+	code := run(d.app.ctx, args, strings.NewReader(""), stream, &faults, d.env)
 	if err := d.app.ctx.Err(); err != nil {
 		return "", err
 	}
@@ -242,7 +252,11 @@ func (d *demo) run(args ...string) (printed string, err error) {
 		return "", loci.Errorf(loci.Internal, "%q failed: %s", shown, strings.TrimSpace(faults.String()))
 	}
 	for line := range strings.Lines(out.String()) {
-		d.app.printf("    %s\n", d.app.style(dim, strings.TrimRight(line, "\n")))
+		line = strings.TrimRight(line, "\n")
+		if style != "" {
+			line = d.app.style(style, line)
+		}
+		d.app.printf("%s%s\n", demoIndent, line)
 	}
 	d.flush()
 	d.wait()
@@ -266,7 +280,7 @@ func (d *demo) count(text string) error {
 	if err != nil {
 		return fileError(d.dir, err)
 	}
-	d.app.printf("    %s\n", d.app.style(dim, fmt.Sprintf("%q stands %s in the %s of the store",
+	d.app.printf("%s%s\n", demoIndent, d.app.style(dim, fmt.Sprintf("%q stands %s in the %s of the store",
 		text, number(times, "time", "times"), number(files, "file", "files"))))
 	d.flush()
 	d.wait()

@@ -257,6 +257,32 @@ func Count(value []byte) (n int) {
 	return n
 }
 
+// Length is how many bytes a value that is valid JSON has at least, without white space
+// and with its escapes written as short as they can be.
+func Length(value []byte) (n int) {
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '"':
+			end, escaped, _ := endOfString(value, i)
+			n += end - i
+			for ; escaped && i < end; i++ {
+				switch {
+				case value[i] != '\\':
+				case value[i+1] != 'u':
+					n, i = n-1, i+1
+				default: // the shortest that six bytes may stand for; half a pair is two bytes of four
+					n, i = n-6+min(2, max(1, utf8.RuneLen(hex4(value[i+2:])))), i+5
+				}
+			}
+			i = end
+		}
+		n++
+	}
+	return n
+}
+
 // CountValues is how many values lie inside a value that is valid JSON, at all levels
 // together; names are none.
 func CountValues(value []byte) (n int) {
