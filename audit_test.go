@@ -357,7 +357,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		" ReviseValue SearchWhere Settings Touch Turn", // of features
 		"Items: Get Namespaces Search", "Checkpoints: Fetch Get List", "Sessions: Export Extent History List Retrieve Search Session",
 		"Tree: Diff Extent Files List ListPage Name Namespace Read ReadInfo ReadLines ReadVersion Search Stat Thread Totals Versions Walk",
-		"Engine: ConsolidatedAt Generations Lagging Memory ModelTokensUsed PlanSweep Space VerifyEvents"} {
+		"Engine: ConsolidatedAt Generations Lagging Memory ModelTokensUsed PlanSweep Settings Space VerifyEvents"} {
 		noun, methods, _ := strings.Cut(reads, ": ")
 		for _, method := range strings.Fields(methods) {
 			have[noun+"."+method] = true

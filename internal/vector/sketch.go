@@ -11,7 +11,7 @@ import (
 // of many rows reads a quarter of their bytes and looks closer at those alone that may reach
 // what a row must reach.
 //
-// Of a row that is rotated at random each component becomes -3, -1, 1 or 3. What that says of
+// A row is rotated at random, and each of its components becomes -3, -1, 1 or 3. What that says of
 // a dot product is off by a normal error whose spread follows from how well the numbers fit the
 // row (RaBitQ, Gao and Long 2024), and from the angle: of what lies along the row nothing is lost. A
 // row whose score is more than what its sketch says and sketchSpread times the spread is not seen: one

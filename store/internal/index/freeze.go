@@ -300,9 +300,8 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 	own(r)
 	from := &m.Entries[n]
 	e := entry{record: *r, alive: true, embedded: from.Flags&segment.Embedded != 0, lazy: from.Flags&flagLazy != 0,
-		texted: from.Flags&flagTexted != 0, position: from.Position,
-		speaker: speakerIn(from.Flags), signed: signatureIn(from.Flags),
-		first: uint32(len(s.passages)), passages: from.Passages}
+		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: speakerIn(from.Flags),
+		signed: signatureIn(from.Flags), first: uint32(len(s.passages)), passages: from.Passages}
 	if e.texted {
 		s.texts += keptText(r)
 	}
