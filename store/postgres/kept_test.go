@@ -22,24 +22,24 @@ func TestKeptIndex(t *testing.T) {
 		Steps: locitest.Long(60, 400),
 		Harms: map[string]func(t *testing.T, d followtest.Database){
 			"moved": func(t *testing.T, d followtest.Database) {
-				execute(t, d.(kept).Super, "UPDATE loci.image SET namespace = 2")
+				execute(t, d.(keptIn).Super, "UPDATE loci.image SET namespace = 2")
 			},
 		},
 	})
 }
 
-// kept is a database in which the index is kept.
-type kept struct{ pgtest.Database }
+// keptIn is a database in which the index is kept.
+type keptIn struct{ pgtest.Database }
 
 // keptDatabase is an empty one.
-func keptDatabase(t *testing.T) kept {
+func keptDatabase(t *testing.T) keptIn {
 	t.Helper()
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
-	return kept{d}
+	return keptIn{d}
 }
 
-func (d kept) Open(t *testing.T, o followtest.Options) followtest.Store {
+func (d keptIn) Open(t *testing.T, o followtest.Options) followtest.Store {
 	t.Helper()
 	opts := &postgres.Options{IndexCache: o.Dir, IndexCacheSize: o.Size, Logger: slog.New(slog.DiscardHandler)}
 	opts.Shelve(o.From, o.Book, true)
@@ -49,7 +49,7 @@ func (d kept) Open(t *testing.T, o followtest.Options) followtest.Store {
 	return openWith(t, d.Server, opts)
 }
 
-func (d kept) Pieces(t *testing.T) []followtest.Piece {
+func (d keptIn) Pieces(t *testing.T) []followtest.Piece {
 	t.Helper()
 	var names []string
 	var numbers []int64
@@ -67,22 +67,22 @@ func (d kept) Pieces(t *testing.T) []followtest.Piece {
 	return pieces
 }
 
-func (d kept) SetData(t *testing.T, p *followtest.Piece) {
+func (d keptIn) SetData(t *testing.T, p *followtest.Piece) {
 	t.Helper()
 	execute(t, d.Super, fmt.Sprintf(`UPDATE loci.piece SET data = '\x%x' WHERE segment = '%s' AND n = %d`, p.Data, p.Segment, p.N))
 }
 
-func (d kept) RemovePieces(t *testing.T, segment string) {
+func (d keptIn) RemovePieces(t *testing.T, segment string) {
 	t.Helper()
 	execute(t, d.Super, fmt.Sprintf("DELETE FROM loci.piece WHERE '%s' IN ('', convert_from(segment, 'UTF8'))", segment))
 }
 
-func (d kept) Age(t *testing.T, except string) {
+func (d keptIn) Age(t *testing.T, except string) {
 	t.Helper()
 	execute(t, d.Super, fmt.Sprintf("UPDATE loci.piece SET made_at = made_at - 3600000 WHERE segment <> '%s'", except))
 }
 
-func (d kept) EditImage(t *testing.T, edit func(string) string) {
+func (d keptIn) EditImage(t *testing.T, edit func(string) string) {
 	t.Helper()
 	var values []string
 	query(t, d.Super, "SELECT convert_from(value, 'UTF8') FROM loci.image", &values)
@@ -92,7 +92,7 @@ func (d kept) EditImage(t *testing.T, edit func(string) string) {
 	execute(t, d.Super, fmt.Sprintf(`UPDATE loci.image SET value = '\x%x'`, edit(values[0])))
 }
 
-func (d kept) HideImages(t *testing.T) (show func(t *testing.T)) {
+func (d keptIn) HideImages(t *testing.T) (show func(t *testing.T)) {
 	t.Helper()
 	hidden := fmt.Sprintf("hidden%d", time.Now().UnixNano())
 	execute(t, d.Super, fmt.Sprintf("BEGIN; CREATE TABLE %s AS SELECT * FROM loci.image; DELETE FROM loci.image; COMMIT", hidden))
@@ -103,7 +103,7 @@ func (d kept) HideImages(t *testing.T) (show func(t *testing.T)) {
 	}
 }
 
-func (d kept) ForgetChanges(t *testing.T) {
+func (d keptIn) ForgetChanges(t *testing.T) {
 	t.Helper()
 	execute(t, d.Super, "UPDATE loci.tenant SET floor = seq; DELETE FROM loci.change")
 }
