@@ -42,8 +42,8 @@ run: build ## Build, then start the MCP server on standard input and output
 	@bin/loci mcp
 
 build: ## Write bin/loci
-	@[ -x bin/loci ] || echo "Building bin/loci. The first build takes a few minutes." >&2
-	@$(GO) build -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci
+	@first=; [ -x bin/loci ] || { first=1; echo "Building bin/loci. The first build takes a few minutes." >&2; }; \
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/loci ./cmd/loci && { [ -z "$$first" ] || echo "bin/loci is built." >&2; }
 
 test: build ## Run the tests
 	$(GO) vet ./...

@@ -142,11 +142,22 @@ func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]
 	if c.All && len(found) > 0 {
 		return found, nil
 	}
-	c.list(a, sys, found, to)
+	all := c.list(a, sys, found, to)
 	if len(found) == 0 || c.All || !isTerminal(a.stdin) || !isTerminal(a.rawOut) || a.json {
 		return nil, nil
 	}
-	return c.ask(a, found)
+	if all && !c.Remove {
+		a.note("All of them are connected. \"loci setup NAME\" looks at one again, \"loci setup --remove\" takes it out.")
+		return nil, nil
+	}
+	if c.DryRun {
+		a.note("With --dry-run nothing is changed: you see what would be.")
+	}
+	chosen, err := c.ask(a, found)
+	if err == nil && chosen == nil {
+		a.note("Nothing was changed.")
+	}
+	return chosen, err
 }
 
 // connected are the names of the clients on this machine whose files name Loci.
@@ -171,17 +182,19 @@ func (c *setupCmd) entered(sys mcpclient.System, client mcpclient.Client, to mcp
 	return outcome == mcpclient.Connected || outcome == mcpclient.Differs
 }
 
-// list shows the clients that were found, and which of them know Loci already.
-func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, to mcpclient.Target) {
+// list shows the clients that were found, and which of them know Loci already; all: each of them does.
+func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, to mcpclient.Target) (all bool) {
 	s, results := c.setup(), make([]mcpclient.Result, len(found))
+	all = true
 	rows := table{head: []string{"", "CLIENT", "STATE", "FILE"}}
 	for i, client := range found {
 		results[i] = s.State(sys, client, to)
+		all = all && results[i].Outcome == mcpclient.Connected
 		rows.add(strconv.Itoa(i+1), client.ID, results[i].InWords(), results[i].File)
 	}
 	if a.json {
 		_ = a.printJSON(map[string]any{"clients": results})
-		return
+		return all
 	}
 	rows.print(a)
 	for _, r := range results {
@@ -190,13 +203,16 @@ func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, 
 		}
 	}
 	switch {
+	case len(found) == 0 && c.Remove:
+		a.note("No client on this machine has Loci: there is nothing to take out.")
 	case len(found) == 0:
-		a.note(
-			"No client that setup knows was found on this machine. \"loci setup --print\" shows what to enter in another.",
-		)
+		a.note("No client that setup knows was found on this machine. It knows %s. Start yours once and run this again, "+
+			"or name it: \"loci setup NAME\" connects one that comes later. "+
+			"\"loci setup --print\" shows what to enter in another.", strings.Join(mcpclient.IDs(), ", "))
 	case !isTerminal(a.stdin) || !isTerminal(a.rawOut):
 		a.note("\"loci setup NAME\" connects one of them, \"loci setup --all\" all.")
 	}
+	return all
 }
 
 // ask lets a person choose on the terminal.

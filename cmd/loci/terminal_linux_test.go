@@ -476,6 +476,9 @@ func TestSetupAsks(t *testing.T) {
 		if code != 0 || !strings.Contains(shown, "Connect which?") {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
+		if strings.Contains(shown, "Nothing was changed.") != (want == nil) {
+			t.Errorf("%q shows %q", typed, shown)
+		}
 		for name, file := range files {
 			if connected := !missing(file); connected != slices.Contains(want, name) {
 				t.Errorf("%q: %s is connected: %v; shows %q", typed, name, connected, shown)
@@ -485,6 +488,21 @@ func TestSetupAsks(t *testing.T) {
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".cursor"), 0o750); err != nil {
 		t.Fatal(err)
+	}
+	const connected = `{"mcpServers": {"loci": {"url": "http://127.0.0.1:9/mcp"}}}`
+	if err := os.WriteFile(filepath.Join(home, ".cursor", "mcp.json"), []byte(connected), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ flag, says, not string }{
+		{"--dry-run", "With --dry-run nothing is changed", "All of them are connected"},
+		{"--url=http://127.0.0.1:9/mcp", "All of them are connected", "Connect which?"},
+		{"--remove", "Disconnect which?", "All of them are connected"},
+	} {
+		shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, "none\n", "setup", c.flag)
+		shown = strings.Join(strings.Fields(shown), " ")
+		if code != 0 || !strings.Contains(shown, c.says) || strings.Contains(shown, c.not) {
+			t.Errorf("setup %s: exit code %d, shows %q", c.flag, code, shown)
+		}
 	}
 	for typed, says := range map[string]string{"7\n": "there is no number 7 in the list", "cursr\n": `"cursr" is not known`} {
 		shown, code := asProcess(t, config.Environ{"HOME=" + home, "NO_COLOR=1"}, strings.Repeat(typed, 3), "setup")

@@ -384,10 +384,7 @@ func (c Client) ours(value any, to Target) bool {
 
 // Named returns the clients of these names.
 func Named(names []string) ([]Client, error) {
-	ids := make([]string, len(clients))
-	for i, client := range clients {
-		ids[i] = client.ID
-	}
+	ids := IDs()
 	var chosen []Client
 	for _, name := range names {
 		if _, err := spelling.OneOf(name, ids...); err != nil {
@@ -438,6 +435,15 @@ func (r Result) InWords() string {
 		return "another entry named loci"
 	}
 	return "its file cannot be read"
+}
+
+// IDs are the names of all clients that are known, as a person types them.
+func IDs() []string {
+	ids := make([]string, len(clients))
+	for i, client := range clients {
+		ids[i] = client.ID
+	}
+	return ids
 }
 
 // All lists every client that is known.
