@@ -201,6 +201,11 @@ func (f *file) bring(
 		return need, nil, err
 	}
 	defer func() { err = errors.Join(err, endRead(tx)) }()
+	if p.Vector == nil && x.index == nil { // what is kept, and what the next search wants
+		if space, err = activeSpace(tx.QueryRowContext(ctx, selectActive)); err != nil {
+			return need, nil, err
+		}
+	}
 	if err := f.advance(ctx, tx, space); err != nil {
 		return need, nil, err
 	}

@@ -209,6 +209,29 @@ func closed(t *testing.T, s keptStore) string {
 	return s.path
 }
 
+// A process that searches by words alone at first takes up what is kept of the active space, and
+// leaves it to those who search by vectors, too.
+func TestWordsAloneKeepTheIndex(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	want := s.answers()
+	kept := segments(t, s.path)
+	s = s.again()
+	in := loci.Filter{Within: []loci.Namespace{shelfPlace()}}
+	hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, in, 10)
+	if err != nil || len(hits) != 10 {
+		t.Fatalf("%d hits, %v", len(hits), err)
+	}
+	if n, loose := s.parts(); n != 4 || loose != 0 {
+		t.Errorf("%d segments and %d notes on the heap, want 4 and 0", n, loose)
+	}
+	same(t, "by vectors, too", s.answers(), want)
+	if now := segments(t, s.path); !reflect.DeepEqual(now, kept) {
+		t.Errorf("segments %q, before %q", now, kept)
+	}
+}
+
 // However often a process begins after a few changes, the segments stay few, and replaced ones
 // are removed.
 func TestKeptSegmentsAreMerged(t *testing.T) {

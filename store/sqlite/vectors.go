@@ -189,11 +189,21 @@ func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Spac
 		return space, err
 	}
 	defer s.release(f)
-	err = f.readRow(ctx, "SELECT p.model, p.dims FROM meta m JOIN space p ON p.n = m.value WHERE m.key = 'active_space'", nil, &space.Model, &space.Dims)
+	err = f.readRow(ctx, selectActive, nil, &space.Model, &space.Dims)
 	if errors.Is(err, sql.ErrNoRows) {
 		return loci.Space{}, nil
 	}
 	return space, f.translate("read the active space", err)
+}
+
+const selectActive = "SELECT p.model, p.dims FROM meta m JOIN space p ON p.n = m.value WHERE m.key = 'active_space'"
+
+// activeSpace takes the row of selectActive; the zero space if there is none.
+func activeSpace(row *sql.Row) (space loci.Space, err error) {
+	if err = row.Scan(&space.Model, &space.Dims); errors.Is(err, sql.ErrNoRows) {
+		return loci.Space{}, nil
+	}
+	return space, err
 }
 
 // SwitchSpace implements [loci.VectorStore].
