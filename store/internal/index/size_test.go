@@ -71,7 +71,10 @@ func TestBytesAreWhatAnIndexTakes(t *testing.T) {
 // Adding a key costs about the same however many there are, in any order.
 func TestManyKeysInAnyOrder(t *testing.T) {
 	t.Parallel()
-	const users = 100_000
+	const (
+		users = 100_000
+		most  = 7 // of ten; a large list leaves the processor's caches, which takes up to four
+	)
 	var keys Keys
 	took := func(users, times int) time.Duration {
 		begun := time.Now()
@@ -88,11 +91,11 @@ func TestManyKeysInAnyOrder(t *testing.T) {
 	// processor stops both alike; the least of several runs is taken.
 	small, large := time.Hour, time.Hour
 	for range 5 {
-		if small, large = min(small, took(users/10, 10)), min(large, took(users, 1)); large <= 4*small {
+		if small, large = min(small, took(users/10, 10)), min(large, took(users, 1)); large <= most*small {
 			break
 		}
 	}
-	if large > 4*small {
+	if large > most*small {
 		t.Errorf("ten lists of %d keys took %v, one of %d took %v", users/10, small, users, large)
 	}
 	if n := len(keys.Covered(&loci.Filter{Within: []loci.Namespace{{"user"}}})); n != users {
