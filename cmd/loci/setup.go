@@ -232,8 +232,9 @@ func (c *setupCmd) ask(a *app, found []mcpclient.Client) ([]mcpclient.Client, er
 		switch {
 		case a.ctx.Err() != nil:
 			return nil, a.ctx.Err()
-		case err != nil && line == "":
-			return nil, nil // the end of input is a no
+		case err != nil && line == "": // the end of input is a no, and no new line
+			a.printf("\n")
+			return nil, a.out.Flush()
 		}
 		chosen, err := chosen(line, found)
 		if err == nil {

@@ -113,6 +113,9 @@ func Names(query string) func(name string) bool {
 		return terms
 	})
 	return func(name string) bool {
+		if name == "" { // most texts: what follows allocates
+			return false
+		}
 		for term := range strings.FieldsSeq(name) {
 			if words()[term] {
 				return true
