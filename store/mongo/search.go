@@ -89,6 +89,9 @@ func (r source) State() (*batch.State, error) { return &r.state, r.start() }
 // Space implements [follow.Source].
 func (r source) Space(space loci.Space) (number, dropped int64, err error) { return r.space(space) }
 
+// Spaces implements [follow.Source].
+func (r source) Spaces() (map[int64]loci.Space, error) { return r.spaces() }
+
 // Places implements [follow.Source].
 func (r source) Places(since int64, below []string, take func(batch.Place)) error {
 	found := func(d *doc) error {

@@ -94,6 +94,12 @@ func (r source) Space(space loci.Space) (number, dropped int64, err error) {
 
 const selectSpace = "SELECT n, dropped FROM loci.space WHERE tenant = $1 AND model = $2 AND dims = $3"
 
+// Spaces implements [follow.Source].
+func (r source) Spaces() (map[int64]loci.Space, error) {
+	spaces, read := listSpaces(r.t)
+	return spaces, r.query(read)
+}
+
 // Places implements [follow.Source].
 func (r source) Places(since int64, below []string, take func(batch.Place)) error {
 	found := func(row row) error {

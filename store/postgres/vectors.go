@@ -71,15 +71,21 @@ func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (spaces map[loci.Spac
 // ActiveSpace implements [loci.VectorStore].
 func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Space, err error) {
 	err = s.read(ctx, t, "read the active space", func(r *reading) error {
-		spaces := map[int64]loci.Space{}
-		err := r.last(stmt{sql: selectSpaces, args: []any{r.t.key}, row: func(row row) error {
-			spaces[row.int(0)] = loci.Space{Model: row.string(1), Dims: int(row.int(2))}
-			return nil
-		}})
+		spaces, read := listSpaces(r.t)
+		err := r.last(read)
 		space = spaces[r.state.Active]
 		return err
 	})
 	return space, err
+}
+
+// listSpaces fills a map when its statement is run.
+func listSpaces(t *tenant) (map[int64]loci.Space, stmt) {
+	spaces := map[int64]loci.Space{}
+	return spaces, stmt{sql: selectSpaces, args: []any{t.key}, row: func(row row) error {
+		spaces[row.int(0)] = loci.Space{Model: row.string(1), Dims: int(row.int(2))}
+		return nil
+	}}
 }
 
 // SwitchSpace implements [loci.VectorStore].

@@ -28,6 +28,9 @@ type Source interface {
 	// it were removed alone; zero for none.
 	Space(loci.Space) (number, dropped int64, err error)
 
+	// Spaces returns all vector spaces of the tenant by their numbers.
+	Spaces() (map[int64]loci.Space, error)
+
 	// Places calls take for the named namespaces that changed since a counter, unless it is
 	// negative, and for all at and below some keys.
 	Places(since int64, below []string, take func(batch.Place)) error

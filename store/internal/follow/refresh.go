@@ -21,8 +21,15 @@ func (x *Index) refresh(r Source, q *Search, at *batch.State) (keys []index.Key,
 	}
 	*at = *st
 	space := p.Space
-	if p.Vector == nil && x.index != nil {
-		space = x.index.Space() // a search by words alone does not care
+	switch { // a search by words alone does not care
+	case p.Vector == nil && x.index != nil:
+		space = x.index.Space()
+	case p.Vector == nil: // what is kept, and what the next search wants
+		spaces, err := r.Spaces()
+		if err != nil {
+			return nil, err
+		}
+		space = spaces[st.Active]
 	}
 	if x.index == nil || x.index.Space() != space || !x.isOf(st) || x.seq > st.Seq {
 		x.reset(space, st, q)

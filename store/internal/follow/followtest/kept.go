@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,28 @@ func takenUp(b *bench) {
 		b.Errorf("a server that takes the index up read %d records, more than changed", n)
 	}
 	b.same("from the records", changed, b.fromRecords())
+}
+
+// wordsAlone: a server that searches by words alone at first takes up what is kept of the active
+// space, and leaves it to those who search by vectors, too.
+func wordsAlone(b *bench) {
+	s := b.open()
+	s.fill(0, 50)
+	want, kept := s.answers(), b.segments()
+	next := b.open()
+	if n := next.reads(func() {
+		in := loci.Filter{Within: []loci.Namespace{place}}
+		hits, err := next.Match(b.Context(), b.tenant(), loci.Probe{Text: "walrus"}, in, 10)
+		if err != nil || len(hits) != 10 {
+			b.Errorf("%d hits, %v", len(hits), err)
+		}
+		b.same("by vectors, too", next.answers(), want)
+	}); n != 0 {
+		b.Errorf("%d records were read", n)
+	}
+	if names := b.segments(); !slices.Equal(names, kept) {
+		b.Errorf("segments %q, before %q", names, kept)
+	}
 }
 
 // notTrusted: searches find the same, whatever is done to what is kept.
