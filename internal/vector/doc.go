@@ -1,6 +1,6 @@
 // Package vector keeps embeddings as rows of 8-bit integers and scores them
 // against a query by an exact scan. A row costs a quarter of its float32 form,
-// and a scan runs at the speed of memory, or at four times that with sketches, so no
+// and a scan runs at the speed of memory, of which sketches read about a quarter, so no
 // approximate index is needed for the numbers of memories one namespace holds.
 //
 // Vectors are expected to have unit length; a score is then the cosine of the

@@ -86,9 +86,8 @@ func byItself(b *bench) {
 	}
 }
 
-// goesOn: a server that ends before it has taken erased text out leaves that to the one that does
-// the tenant's upkeep. Until then it is told that something waits.
-func goesOn(b *bench) {
+// untidied is a server that has erased note 9 and leaves it in pieces.
+func (b *bench) untidied() node {
 	s := b.open()
 	s.fill(0, 50)
 	s.answers()
@@ -97,6 +96,13 @@ func goesOn(b *bench) {
 	if pieces, _ := s.holds("number9 "); pieces != 1 {
 		b.Fatal("the scan finds nothing that it should")
 	}
+	return s
+}
+
+// goesOn: a server that ends before it has taken erased text out leaves that to the one that does
+// the tenant's upkeep. Until then it is told that something waits.
+func goesOn(b *bench) {
+	s := b.untidied()
 	next := b.open()
 	told, err := next.Pending(b.Context())
 	if err != nil || len(told) != 1 || !strings.Contains(told[0], "erased") {
@@ -130,14 +136,7 @@ func (e ending) Replace(ctx context.Context, t loci.Tenant, key loci.NameKey, ol
 // endsBetween: what an image no longer names goes though the server ends in between: its pieces may
 // hold erased text, and other servers leave them alone while they are young.
 func endsBetween(b *bench) {
-	s := b.open()
-	s.fill(0, 50)
-	s.answers()
-	s.Shelf().Close() // no tidying will start
-	s.erase(9, 1)
-	if pieces, _ := s.holds("number9 "); pieces != 1 {
-		b.Fatal("the scan finds nothing that it should")
-	}
+	s := b.untidied()
 	ctx, end := context.WithCancel(b.Context())
 	s.Shelf().Table = ending{s.Shelf().Table, end}
 	if _, err := s.Shelf().TidyNow(ctx, b.tenant()); ctx.Err() == nil {
