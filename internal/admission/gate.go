@@ -6,6 +6,7 @@ package admission
 import (
 	"container/list"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -128,6 +129,19 @@ func (g *Gate) Look(tenant string, concurrent int) *Refusal {
 // concurrent bounds the requests of the tenant that are under way or wait, even where nobody
 // else asks; 0: no bound.
 func (g *Gate) Enter(ctx context.Context, tenant string, concurrent int) (*Pass, *Refusal) {
+	p, refused := g.enter(ctx, tenant, concurrent)
+	if p != nil {
+		// Whoever leaves wakes whoever waits, so there is always a goroutine to run that this
+		// processor knows already. Those that the network wakes stand in the queue of all
+		// processors, which the scheduler looks at once in 61 turns then: connections were not
+		// accepted for seconds, and nobody was told that the server has too much to do. Going
+		// to the end of that queue lets them have their turn first.
+		runtime.Gosched()
+	}
+	return p, refused
+}
+
+func (g *Gate) enter(ctx context.Context, tenant string, concurrent int) (*Pass, *Refusal) {
 	g.mu.Lock()
 	now := time.Now()
 	l := g.arriveLocked(tenant, now)

@@ -3,8 +3,10 @@ package admission
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -467,4 +469,31 @@ func TestGone(t *testing.T) {
 		}
 		want(t, g, 1, 0)
 	})
+}
+
+// Whoever is woken by the network has a turn while others enter and leave without a pause:
+// there a connection waits to be accepted, and a request to be refused.
+func TestTheNetworkHasItsTurn(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	g := New(Options{Slots: 4, Queue: 64, Wait: time.Minute, Aside: 8})
+	var all sync.WaitGroup
+	var entered atomic.Int64
+	var turns int64
+	for range 12 {
+		all.Go(func() {
+			for range 200 {
+				p := enter(t, g, "a")
+				entered.Add(1)
+				p.Leave()
+			}
+		})
+	}
+	for entered.Load() == 0 || g.Load().Waiting > 0 {
+		turns++
+		runtime.Gosched() // to the queue of all processors, as the network does it
+	}
+	all.Wait()
+	if n := entered.Load(); 20*turns < n {
+		t.Errorf("%d turns while %d requests entered; want one in 20 at least", turns, n)
+	}
 }
