@@ -176,13 +176,14 @@ func (s *server) one(ctx context.Context, w work, n int64) (ok, refused bool) {
 type result struct {
 	took          []time.Duration // from when a request was to be sent, of what was answered, sorted
 	count, turned int
+	inTime        int // answers that came before the time was over
 	failed        int // neither answered nor refused
 	over          time.Duration
 	processor     time.Duration // that the server used
 }
 
 func (r result) asked() float64   { return float64(r.count) / r.over.Seconds() }
-func (r result) goodput() float64 { return float64(len(r.took)) / max(1e-9, r.over.Seconds()) }
+func (r result) goodput() float64 { return float64(r.inTime) / max(1e-9, r.over.Seconds()) }
 func (r result) refused() float64 { return float64(r.turned) / float64(max(1, r.count)) }
 
 func (r result) at(part float64) time.Duration {
@@ -212,13 +213,19 @@ func (s *server) used() time.Duration {
 	return time.Duration(user+kernel) * 10 * time.Millisecond
 }
 
+// settle is how long a load is sent before it is measured. The first requests of a crowd wait
+// until the server knows that it is one, and would be the slowest hundredth of a few seconds.
+const settle = time.Second
+
 // open sends so many requests a second, whatever becomes of them.
 func (s *server) open(ctx context.Context, w work, rate float64, over time.Duration) (r result) {
-	ctx, cancel := context.WithTimeout(ctx, over)
+	ctx, cancel := context.WithTimeout(ctx, settle+over)
 	defer cancel()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	begun, before := time.Now(), s.used()
+	begun := time.Now()
+	measured := begun.Add(settle)
+	before, counting := s.used(), false
 	for n := int64(0); ; n++ {
 		due := begun.Add(time.Duration(float64(n) / rate * float64(time.Second)))
 		if wait := time.Until(due); wait > 0 {
@@ -230,14 +237,23 @@ func (s *server) open(ctx context.Context, w work, rate float64, over time.Durat
 		if ctx.Err() != nil {
 			break
 		}
+		if !counting && !due.Before(measured) {
+			before, counting = s.used(), true
+		}
 		all.Go(func() {
 			ok, refused := s.one(context.WithoutCancel(ctx), w, n)
 			took := time.Since(due)
+			if due.Before(measured) {
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			r.count++
 			if ok {
 				r.took = append(r.took, took)
+				if time.Since(measured) <= over {
+					r.inTime++
+				}
 			}
 			if refused {
 				r.turned++
@@ -246,7 +262,7 @@ func (s *server) open(ctx context.Context, w work, rate float64, over time.Durat
 			}
 		})
 	}
-	r.over = time.Since(begun)
+	r.over = time.Since(measured)
 	all.Wait()
 	r.processor = s.used() - before
 	slices.Sort(r.took)
