@@ -102,3 +102,51 @@ func TestIndexMemoryIsBounded(t *testing.T) {
 		search(places[0])
 	}
 }
+
+// A tenant that searches one memory after the other, more than there is room for, makes room
+// itself: what others search meanwhile stays.
+func TestWhoSearchesMuchMakesRoomItself(t *testing.T) {
+	d, giveBack := database(t)
+	t.Cleanup(giveBack)
+	s := openWith(t, d.Server, nil)
+	tenants := []loci.Tenant{locitest.Tenant(t, "one"), locitest.Tenant(t, "two"), locitest.Tenant(t, "much")}
+	place := func(i int) loci.Namespace { return loci.Namespace{fmt.Sprint("u", i)} }
+	for i, tenant := range tenants {
+		for j := range 1 + 7*(i/2) {
+			var c loci.Change
+			for n := range 300 {
+				one := creation(loci.NewID())
+				r := &one.Put[0].Record
+				r.Namespace, r.Text = place(j), fmt.Sprint("walrus number ", n)
+				r.Passages = []loci.Span{{End: len(r.Text)}}
+				c.Put = append(c.Put, one.Put...)
+			}
+			if err := s.Apply(t.Context(), tenant, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	search := func(s *postgres.Store, tenant loci.Tenant, i int) {
+		t.Helper()
+		where := loci.Filter{Within: []loci.Namespace{place(i)}}
+		if hits, err := s.Match(t.Context(), tenant, loci.Probe{Text: "walrus"}, where, 10); err != nil || len(hits) != 10 {
+			t.Errorf("%v: %d hits, %v", tenant, len(hits), err)
+		}
+	}
+	search(s, tenants[0], 0)
+	narrow := openWith(t, d.Server, &postgres.Options{IndexMemory: 4 * s.Work().IndexBytes})
+	for range 2 {
+		search(narrow, tenants[0], 0)
+		search(narrow, tenants[1], 0)
+		before := narrow.Work().ShardsLoaded
+		for i := range 8 {
+			search(narrow, tenants[2], i)
+		}
+		between := narrow.Work().ShardsLoaded
+		search(narrow, tenants[0], 0)
+		search(narrow, tenants[1], 0)
+		if after := narrow.Work().ShardsLoaded; between-before < 6 || after != between {
+			t.Errorf("%d loads of eight memories, %d of what others had searched", between-before, after-between)
+		}
+	}
+}

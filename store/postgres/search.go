@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
@@ -60,19 +61,19 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 	return records, err
 }
 
-// trim drops the indexes of tenants that were not asked for longest while the process holds
-// too much. The tenant at hand keeps its own, as far as that is needed. It returns how many bytes
+// trim makes room while the process holds too much ([aside.Claims]). The tenant at hand keeps
+// its own, as far as that is needed. It returns how many bytes
 // are held then.
 func (s *Store) trim(at *tenant) int64 {
-	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, int64)) {
-		s.lobby.Each(func(t *tenant, used int64) { do(&t.search, used) })
+	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
+		s.lobby.Each(func(t *tenant, used time.Time) { do(&t.search, used) })
 	})
 }
 
 // Work says what the store has done by itself, and what its index takes.
 func (s *Store) Work() meter.Work {
 	w := s.meter.Work()
-	s.lobby.Each(func(t *tenant, _ int64) { w.IndexBytes += t.search.Bytes() })
+	s.lobby.Each(func(t *tenant, _ time.Time) { w.IndexBytes += t.search.Bytes() })
 	w.IndexLimit = s.opts.IndexMemory
 	return w
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
 )
@@ -14,7 +16,7 @@ import (
 const DefaultIndexMemory = 2 << 30
 
 // A budget bounds the bytes that the search indexes of all files of a store take
-// together. Whoever wants more gets it from the shards that were not searched for longest.
+// together. Who makes room when there is none is said by [aside.Claims].
 type budget struct {
 	limit int64
 	clock atomic.Int64 // ticks with each search
@@ -52,33 +54,33 @@ func (b *budget) reserve(x *searchIndex, more int64) bool {
 	return true
 }
 
-// makeRoom drops what was not searched for longest until so much more fits, as far as
-// that goes. The caller holds no index's lock.
+// makeRoom drops what takes room until so much more fits, as far as that goes. The caller
+// holds no index's lock.
 func (b *budget) makeRoom(more int64) {
-	for _, x := range b.oldest(more) {
+	for _, claim := range b.claims(more) {
 		b.mu.Lock()
 		lacking := b.used + more - b.limit
 		b.mu.Unlock()
 		if lacking <= 0 {
 			return
 		}
-		x.shed(lacking + b.limit/32) // more than is needed, so that it is not done for each record
+		// More than is needed, so that it is not done for each record.
+		claim.Of.shed(min(lacking+b.limit/32, claim.Bytes))
 	}
 }
 
-// oldest lists the indexes if there is no room for so much more: those first that were not
-// searched for longest.
-func (b *budget) oldest(more int64) (all []*searchIndex) {
+// claims lists the indexes that are to make room if there is none for so much more.
+func (b *budget) claims(more int64) []aside.Claim[*searchIndex] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.used+more <= b.limit {
 		return nil
 	}
-	for x := range b.held {
-		all = append(all, x)
+	holders := make([]aside.Holder[*searchIndex], 0, len(b.held))
+	for x, bytes := range b.held {
+		holders = append(holders, aside.Holder[*searchIndex]{Of: x, Bytes: bytes, Searched: time.Unix(0, x.searched.Load())})
 	}
-	slices.SortFunc(all, func(x, y *searchIndex) int { return cmp.Compare(x.searched.Load(), y.searched.Load()) })
-	return all
+	return aside.Claims(holders, b.limit, time.Now())
 }
 
 // account tells the budget what the index takes now. The caller holds the lock.

@@ -95,6 +95,41 @@ func TestIndexesShareABudget(t *testing.T) {
 	}
 }
 
+// A tenant that searches one memory after the other, more than there is room for, makes room
+// itself: what others search meanwhile stays.
+func TestWhoSearchesMuchMakesRoomItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tenants, each := spread(t, dir, 2, 400)
+	s, err := Open(dir, &Options{IndexMemory: 4 * each})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for i := range 8 {
+		fill(t, s, fmt.Sprint("u", i), 400)
+	}
+	for round := range 2 {
+		for _, tenant := range tenants {
+			if err := find(t, s, tenant); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loaded := s.Work().ShardsLoaded
+		for i := range 8 {
+			expectWalruses(t, s, fmt.Sprint("u", i), 1)
+		}
+		if n := s.Work().ShardsLoaded - loaded; n < 6 {
+			t.Errorf("%d of 8 memories were loaded: they fit", n)
+		}
+		for _, tenant := range tenants {
+			if s.files[tenant].search.index == nil || s.files[tenant].search.index.Passages() == 0 {
+				t.Errorf("round %d: the index of %v is gone", round, tenant)
+			}
+		}
+	}
+}
+
 // An index that does not fit is refused with its size, the setting and the remedy, and leaves
 // room for those that fit.
 func TestAnIndexThatDoesNotFitIsRefused(t *testing.T) {

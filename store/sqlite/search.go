@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/form"
@@ -34,7 +35,7 @@ type searchIndex struct {
 	budget    *budget
 	meter     *meter.Meter
 	accounted int64        // what the budget counts of the index
-	searched  atomic.Int64 // when it was searched last
+	searched  atomic.Int64 // when it was searched last, in nanoseconds since 1970
 
 	loading  loading
 	handover handover
@@ -126,7 +127,7 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 		return false
 	}
 	now := x.budget.clock.Add(1)
-	x.searched.Store(now)
+	x.searched.Store(time.Now().UnixNano())
 	if x.scopes.Served(filter, &x.known, x.index, now) {
 		return true
 	}

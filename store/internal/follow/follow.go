@@ -75,7 +75,6 @@ type Index struct {
 	written atomic.Int64 // the change counter of the latest write of this process
 	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
 	bytes   atomic.Int64
-	shards  atomic.Int64
 
 	halfBytes atomic.Int64 // of what is half loaded
 }
@@ -179,7 +178,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 	defer func() {
 		x.loads.Leave(need)
 		if q.Shelf != nil && q.Shelf.Forget {
-			x.Drop()
+			x.drop(q.Meter)
 		}
 	}()
 	for faults := 0; faults < 2; { // after a fault once more, from the records
@@ -261,7 +260,7 @@ func (x *Index) bring(
 		}
 	}
 	need = x.join(q, keys)
-	x.makeRoom(q, q.Budget)
+	x.makeRoom(q.Meter, q.Budget)
 	x.account()
 	return need, nil, nil
 }
@@ -296,33 +295,45 @@ func (e *faultError) Error() string { return e.fault.Error() }
 
 // account notes what the index holds. The caller holds the lock.
 func (x *Index) account() {
-	size, shards := int64(0), 0
+	size := int64(0)
 	if x.index != nil {
-		size, shards = x.index.Bytes(), len(x.used)
+		size = x.index.Bytes()
 	}
 	x.bytes.Store(size)
-	x.shards.Store(int64(shards))
 }
 
 // Bytes is how much memory the index takes, about, with what is half loaded.
 func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() }
 
-// Drop lets go of the index unless it is searched right now, or somebody waits for a part of it.
-func (x *Index) Drop() {
+// drop lets go of the index unless it is searched right now, or somebody waits for a part of it.
+func (x *Index) drop(m *meter.Meter) {
 	if !x.mu.TryLock() {
 		return
 	}
 	defer x.mu.Unlock()
 	if !x.loads.Needed() {
+		m.Dropped(len(x.used))
 		x.index = nil
 		x.loads.Forget()
 		x.account()
 	}
 }
 
+// shrink makes the index take no more than so many bytes, as far as it is not searched right now.
+func (x *Index) shrink(m *meter.Meter, to int64) {
+	if !x.mu.TryLock() {
+		return
+	}
+	defer x.mu.Unlock()
+	if x.index != nil {
+		x.makeRoom(m, to)
+		x.account()
+	}
+}
+
 // makeRoom drops what is half loaded and nobody waits for, then the shards that were not searched
 // for longest and are not needed now, while there is more than a limit. The caller holds the lock.
-func (x *Index) makeRoom(q *Search, limit int64) {
+func (x *Index) makeRoom(m *meter.Meter, limit int64) {
 	tooMuch := func() bool { return x.index.Bytes()+x.halfBytes.Load() > limit }
 	if tooMuch() {
 		x.loads.Shed(func(*part) {})
@@ -342,7 +353,7 @@ func (x *Index) makeRoom(q *Search, limit int64) {
 			return // all of it is needed at once
 		}
 		x.index.DropShard(oldest)
-		q.Meter.Dropped(1)
+		m.Dropped(1)
 		delete(x.used, oldest)
 	}
 }
@@ -358,35 +369,31 @@ func (x *Index) touch(key index.Key) {
 	x.used[key].Store(x.tick.Add(1))
 }
 
-// Trim drops the indexes that were not asked for longest while all take more than a budget;
-// each lists them. The one at hand stays, and what is needed right now. It returns how many bytes
-// are held then.
-func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, used int64))) (held int64) {
-	type seen struct {
-		x    *Index
-		used int64
-	}
-	var others []seen
+// Trim makes room while all indexes take more than a budget ([aside.Claims]); each lists them.
+// What is needed right now stays. It returns how many bytes are held then.
+func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, used time.Time))) (held int64) {
+	now := time.Now()
+	holders := []aside.Holder[*Index]{{Of: at, Bytes: at.Bytes(), Searched: now}}
 	held = at.Bytes()
-	each(func(x *Index, used int64) {
+	each(func(x *Index, used time.Time) {
 		if its := x.Bytes(); x != at && its > 0 {
-			others, held = append(others, seen{x, used}), held+its
+			holders, held = append(holders, aside.Holder[*Index]{Of: x, Bytes: its, Searched: used}), held+its
 		}
 	})
-	for held > budget && len(others) > 0 {
-		oldest := 0
-		for i := range others {
-			if others[i].used < others[oldest].used {
-				oldest = i
-			}
+	if held <= budget {
+		return held
+	}
+	for _, claim := range aside.Claims(holders, budget, now) {
+		if held <= budget {
+			break
 		}
-		before, shards := others[oldest].x.Bytes(), others[oldest].x.shards.Load()
-		others[oldest].x.Drop()
-		if now := others[oldest].x.Bytes(); now < before {
-			held -= before - now
-			m.Dropped(int(shards))
+		before := claim.Of.Bytes()
+		if claim.Bytes < before {
+			claim.Of.shrink(m, before-min(claim.Bytes, held-budget))
+		} else if claim.Of != at { // its own is about to be searched
+			claim.Of.drop(m)
 		}
-		others = append(others[:oldest], others[oldest+1:]...)
+		held += claim.Of.Bytes() - before
 	}
 	return held
 }

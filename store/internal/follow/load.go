@@ -342,7 +342,7 @@ func (x *Index) install(ctx context.Context, whole []*asked) error {
 				q.Meter.Loaded(1)
 			}
 		}
-		x.makeRoom(q, q.Budget)
+		x.makeRoom(q.Meter, q.Budget)
 		x.account()
 		ready = x.takeReady()
 		return nil

@@ -27,7 +27,7 @@ func (x *Index) fit(parts []*asked) (fit []*asked) {
 	if held > q.Budget {
 		x.mu.Lock()
 		if x.index != nil {
-			x.makeRoom(q, q.Budget-(held-x.Bytes()))
+			x.makeRoom(q.Meter, q.Budget-(held-x.Bytes()))
 			x.account()
 		}
 		x.mu.Unlock()

@@ -5,6 +5,7 @@ package lobby
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -21,7 +22,6 @@ type Lobby[T any] struct {
 	idle   *sync.Cond // signalled when a call ends
 	calls  int        // under way
 	guests map[loci.Tenant]*Guest[T]
-	tick   int64
 	closed bool
 }
 
@@ -30,8 +30,8 @@ type Guest[T any] struct {
 	Of T
 
 	name  loci.Tenant
-	users int   // calls under way; guarded by the lobby
-	used  int64 // when it was used last; guarded by the lobby
+	users int       // calls under way; guarded by the lobby
+	used  time.Time // when it was used last; guarded by the lobby
 }
 
 // Enter counts a call and finds what is remembered of its tenant. Leave ends it.
@@ -55,8 +55,7 @@ func (l *Lobby[T]) Enter(ctx context.Context, name loci.Tenant) (*Guest[T], erro
 		g = &Guest[T]{Of: l.Make(name), name: name}
 		l.put(name, g)
 	}
-	l.tick++
-	g.used = l.tick
+	g.used = time.Now()
 	l.count(g)
 	return g, nil
 }
@@ -112,9 +111,9 @@ func (l *Lobby[T]) Seat(name loci.Tenant, of T) {
 	l.put(name, &Guest[T]{Of: of, name: name})
 }
 
-// Each calls do for what is remembered of every tenant, with a number that is larger the
-// later the tenant was asked for.
-func (l *Lobby[T]) Each(do func(of T, used int64)) {
+// Each calls do for what is remembered of every tenant, with the time at which the tenant was
+// asked for last.
+func (l *Lobby[T]) Each(do func(of T, used time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.guests {
@@ -126,7 +125,7 @@ func (l *Lobby[T]) Each(do func(of T, used int64)) {
 func (l *Lobby[T]) forgetOldest() {
 	var oldest *Guest[T]
 	for _, g := range l.guests {
-		if g.users == 0 && (oldest == nil || g.used < oldest.used) {
+		if g.users == 0 && (oldest == nil || g.used.Before(oldest.used)) {
 			oldest = g
 		}
 	}
