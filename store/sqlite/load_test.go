@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,27 @@ func filled(t *testing.T) (path string) {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Whoever is ready to run need not wait while a large index is loaded, also where there is one
+// processor.
+func TestALoadLetsOthersRun(t *testing.T) {
+	s := openFile(t, filled(t))
+	expectWalruses(t, s, "small", 1) // what is made once a process is there
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var loaded atomic.Bool
+	go func() {
+		defer loaded.Store(true)
+		expectWalruses(t, s, "large", 1)
+	}()
+	turns := 0
+	for !loaded.Load() {
+		turns++
+		runtime.Gosched()
+	}
+	if turns < several/32 {
+		t.Errorf("%d turns while %d records were loaded; want one for 32 at least", turns, several)
+	}
 }
 
 // While the index of one namespace is loaded, searches and saves in another one go on.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
@@ -438,6 +439,7 @@ func (f *file) take(
 	indexing.Go(func() {
 		for batch := range read {
 			for i := range batch {
+				aside.Breathe(i)
 				x.Upsert(&batch[i].record, batch[i].codes)
 			}
 		}
@@ -458,6 +460,7 @@ func (f *file) take(
 				batch = make([]loaded, 0, 256)
 			}
 			n++
+			aside.Breathe(int(n))
 			if bytesRead += int64(len(r.Text)); bytesRead >= most {
 				full = true
 				return errEnough

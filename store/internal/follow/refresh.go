@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/form"
@@ -214,6 +215,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 			}
 			fault, _ = files.Faultless(func() error {
 				for i := range batch {
+					aside.Breathe(i)
 					x.index.Upsert(&batch[i].record, batch[i].codes)
 				}
 				if after != nil {
@@ -245,6 +247,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 		delete(off, record.ID)
 		record.Namespace = loci.NamespaceFromKey(key.Namespace)
 		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims)})
+		aside.Breathe(len(batch))
 		if len(batch) == cap(batch) {
 			read <- batch
 			batch = make([]loaded, 0, most)
