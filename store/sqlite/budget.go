@@ -78,7 +78,8 @@ func (b *budget) claims(more int64) []aside.Claim[*searchIndex] {
 	}
 	holders := make([]aside.Holder[*searchIndex], 0, len(b.held))
 	for x, bytes := range b.held {
-		holders = append(holders, aside.Holder[*searchIndex]{Of: x, Bytes: bytes, Searched: time.Unix(0, x.searched.Load())})
+		last := time.Unix(0, x.searched.Load())
+		holders = append(holders, aside.Holder[*searchIndex]{Of: x, Bytes: bytes, Searched: last})
 	}
 	return aside.Claims(holders, b.limit, time.Now())
 }
