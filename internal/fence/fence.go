@@ -69,7 +69,8 @@ func beginsTag(rest string) bool {
 	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) {
 		return true
 	}
-	return strings.IndexAny(strings.TrimLeft(rest, " "), "/!?|") == 0
+	rest = strings.TrimLeft(rest, " ")
+	return rest != "" && strings.IndexByte("/!?|", rest[0]) >= 0 // never a look at all of rest, for each "<"
 }
 
 // visible folds white space of every kind, line ends among it, into single spaces

@@ -1,6 +1,10 @@
 package fence
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // TestFence: each piece of a text that would act as part of a prompt becomes plain text.
 func TestFence(t *testing.T) {
@@ -53,6 +57,31 @@ func TestQuery(t *testing.T) {
 	} {
 		if got := Query(text, 27); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A text of eight times the length takes about eight times as long, whatever it repeats.
+func TestTimeIsLinear(t *testing.T) {
+	for _, unit := range []string{"<", "<1", "< <", "`", "``a", "~~~", "[", "#", "1.", "\u200b", "é"} {
+		took := func(size int) time.Duration {
+			text := strings.Repeat(unit, size/len(unit))
+			start := time.Now()
+			Text(text)
+			Label(text)
+			return time.Since(start)
+		}
+		// Quadratic time would make it 64 times. The least of several runs is taken, as
+		// many as a busy machine needs.
+		small, large := time.Hour, time.Hour
+		for began := time.Now(); time.Since(began) < 10*time.Second; {
+			small, large = min(small, took(16<<10)), min(large, took(128<<10))
+			if large <= 24*small+time.Millisecond {
+				break
+			}
+		}
+		if large > 24*small+time.Millisecond {
+			t.Errorf("%q: 16 KiB took %v, 128 KiB %v", unit, small, large)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (s *scanner) flag(i int) (Span, bool) {
 	if !strings.HasPrefix(s.text[i:], "--") || i > 0 && s.text[i-1] == '-' {
 		return Span{}, false
 	}
-	end := s.run(i+2, ident|dash)
+	end := s.look(i+2, ident|dash) // in a--a--a-- each option would look at all that follow
 	if end-i > maxKey || end == i+2 || !strings.HasPrefix(s.text[end:], " ") {
 		return Span{}, false // with a "=" it is an assignment
 	}

@@ -27,14 +27,18 @@ func (s *scanner) privateKey(i int) (Span, bool) {
 	return Span{}, false
 }
 
+// maxHeaders bounds the headers of a key: what looks like one may hold the beginning of
+// another key, whose headers would then be all that follow.
+const maxHeaders = 16
+
 // keyBody returns the end of the lines of base64 and of headers from start on;
 // start itself if there are none. Lines may be parted by an escaped \n.
 func (s *scanner) keyBody(start int) int {
-	end := start
+	end, headers := start, 0
 	for i := s.skipSpace(start); i < len(s.text); i = s.skipSpace(i) {
 		stop := s.run(i, std64)
-		if line := s.headerEnd(stop); end == start && stop > i && line > 0 {
-			i = line
+		if line := s.headerEnd(stop); end == start && stop > i && line > 0 && headers < maxHeaders {
+			i, headers = line, headers+1
 			continue
 		}
 		if !s.keyLine(i, stop) {

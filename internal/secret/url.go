@@ -2,8 +2,16 @@ package secret
 
 import "strings"
 
-// maxAuthority bounds how far a URL's user and host may go.
+// maxAuthority bounds how far a URL's user may go, to the first "@".
 const maxAuthority = 1024
+
+// authority is the beginning of a text up to what cannot stand in a URL's user and host.
+func authority(text string) string {
+	if n := strings.IndexAny(text, "/?# \t\r\n\"'`<>\\"); n >= 0 {
+		return text[:n]
+	}
+	return text
+}
 
 // urlPassword returns the password in the URL whose "://" starts at i.
 func (s *scanner) urlPassword(i int) (Span, bool) {
@@ -11,9 +19,9 @@ func (s *scanner) urlPassword(i int) (Span, bool) {
 		return Span{}, false
 	}
 	start := i + len("://")
-	rest := s.text[start:min(len(s.text), start+maxAuthority)]
-	if n := strings.IndexAny(rest, "/?# \t\r\n\"'`<>\\"); n >= 0 {
-		rest = rest[:n]
+	rest := authority(s.text[start:min(len(s.text), start+maxAuthority)])
+	if len(rest) == maxAuthority && strings.Contains(rest, "@") { // or each pass would take away no more than this
+		rest = authority(s.text[start:])
 	}
 	user, ok := cutLast(rest, '@') // a password that was not escaped may hold an "@"
 	if !ok {
