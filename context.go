@@ -80,7 +80,7 @@ type ContextItem struct {
 	Score   float64       `json:"score"`
 	Fit     float64       `json:"fit"` // see [Recalled]
 	Explain RecallExplain `json:"explain"`
-	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, far too long
+	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since it is far too long, or others before it are
 	Reason  OmitReason    `json:"reason,omitempty"` // of one left out
 }
 
@@ -131,11 +131,11 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
 		sections[i] = fit.Section[Recalled]{Heading: s.heading, Share: s.share(o.ContextQuotas)}
 		for j := range found.Memories {
-			line, err := contextLine(&found.Memories[j].Record, block.At, clean)
-			if err != nil {
+			r := &found.Memories[j]
+			line := func() (string, error) { return contextLine(&r.Record, block.At, clean) }
+			if err := sections[i].Add(r, len(r.Record.Text), budget, line); err != nil {
 				return ContextBlock{}, err
 			}
-			sections[i].Lines = append(sections[i].Lines, &fit.Line[Recalled]{About: &found.Memories[j], Text: line})
 		}
 	}
 	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,

@@ -23,15 +23,42 @@ type Section[M any] struct {
 	Heading string
 	Share   float64 // of the budget
 	Lines   []*Line[M]
+
+	long int // bytes of the long texts among them
 }
 
 // A Line is what could stand in a section.
 type Line[M any] struct {
 	About   *M
 	Text    string
-	Tokens  int  // 0: not counted, since it is far too long
+	Tokens  int  // 0: not counted
 	Shown   bool // it is part of the text
 	TooLong bool // for any text within the budget
+	Passed  bool // over, with a text that was not made: too many before it are long
+}
+
+// Texts of up to shortText bytes are always looked at. Longer ones are, while together they
+// have no more than longTexts bytes and usualToken for each token of the section's share: a
+// memory may have hundreds of texts that are longer than everything that is shown.
+const (
+	shortText  = 2 << 10
+	longTexts  = 256 << 10
+	usualToken = 6 // bytes; of most texts a token has fewer
+)
+
+// Add puts the line of a memory behind the others. size is about how many bytes it will
+// have, and text makes it.
+func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)) (err error) {
+	it := &Line[M]{About: about}
+	if size > shortText {
+		it.Passed = s.long > longTexts+int(s.Share*float64(usualToken*budget))
+		s.long += min(size, usualToken*budget)
+	}
+	if !it.Passed {
+		it.Text, err = text()
+	}
+	s.Lines = append(s.Lines, it)
+	return err
 }
 
 // Fill chooses section by section. Each gets the best lines that fit its share of the
@@ -46,13 +73,15 @@ func (w *Writer[M]) Fill(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			it.Tokens, it.TooLong = w.measure(it.Text, room)
+			if !it.Passed {
+				it.Tokens, it.TooLong = w.measure(it.Text, room)
+			}
 		}
 		all = append(all, s.Lines...)
 	}
 	left, carried := max(0, room), 0
 	show := func(it *Line[M], allowance *int) {
-		if !it.Shown && !it.TooLong && it.Tokens <= *allowance {
+		if !it.Shown && !it.TooLong && !it.Passed && it.Tokens <= *allowance {
 			it.Shown = true
 			*allowance -= it.Tokens
 			left -= it.Tokens
@@ -73,7 +102,8 @@ func (w *Writer[M]) Fill(ctx context.Context) error {
 	return nil
 }
 
-// longestToken is how many bytes of one token we reckon with.
+// longestToken is by how many tokens, or bytes of one, the beginning of a text may have more
+// than the same in the whole.
 const longestToken = 16
 
 // measure counts the tokens of a line, unless its beginning already shows that it cannot
@@ -83,7 +113,7 @@ func (w *Writer[M]) measure(line string, room int) (tokens int, tooLong bool) {
 	if room <= 0 {
 		return 0, true
 	}
-	if end := longestToken * room; len(line) > end {
+	for end := usualToken * (room + longestToken); end < len(line); end *= 2 {
 		for !utf8.RuneStart(line[end]) {
 			end--
 		}

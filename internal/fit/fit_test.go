@@ -79,3 +79,43 @@ func TestFaultOfShares(t *testing.T) {
 		}
 	}
 }
+
+// Of many texts that are longer than what is shown only some are made and counted, a beginning
+// of each; those that are not counted are not shown, and a short one behind them is.
+func TestNotAllLongTextsAreLookedAt(t *testing.T) {
+	const size = 256 << 10
+	for budget, most := range map[int]int{3000: 17, 200_000: 5} {
+		made, counted := 0, 0
+		s := Section[float64]{Heading: "## x", Share: 0.5}
+		add := func(score float64, text string) {
+			if err := s.Add(&score, len(text), budget, func() (string, error) { made++; return text, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 100 {
+			add(1-float64(i)/1000, strings.Repeat("long", size/4))
+		}
+		add(0.1, "- short\n")
+		w := Writer[float64]{Sections: []Section[float64]{s}, Budget: budget, Count: func(text string) int {
+			counted += len(text)
+			return len(text) / 4
+		}, Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
+		if err := w.Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if made > most+1 {
+			t.Errorf("budget %d: %d texts are made; want %d and the short one", budget, made, most)
+		}
+		if counted > most*min(2*size, usualToken*(budget+longestToken)+100) {
+			t.Errorf("budget %d: %d bytes are counted of %d texts", budget, counted, made)
+		}
+		for _, it := range w.Sections[0].Lines {
+			if it.Passed && (it.Shown || it.Tokens != 0 || it.Text != "") {
+				t.Errorf("budget %d: a line that was passed over: %+v", budget, it)
+			}
+		}
+		if text, _ := w.Fit(); !strings.HasSuffix(text, "- short\n") {
+			t.Errorf("budget %d: the short one is not in %.100q", budget, text)
+		}
+	}
+}
