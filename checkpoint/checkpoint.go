@@ -376,13 +376,9 @@ func checkWrites(writes []Write) error {
 func (c *Handle) decideWrites(
 	ctx context.Context, prefix, id string, writes []Write, now time.Time,
 ) (d loci.Decision[bool], err error) {
-	there, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(prefix))
+	stored, err := c.storedWrites(ctx, prefix, writes)
 	if err != nil {
 		return d, err
-	}
-	stored := make(map[string]*loci.Record, len(there))
-	for i := range there {
-		stored[there[i].Slot] = &there[i]
 	}
 	places, size := map[string]int{}, 0
 	for _, w := range writes {
@@ -413,6 +409,32 @@ func (c *Handle) decideWrites(
 		d.Change.Events = []loci.Event{c.m.Event(loci.EventCreated, first, now, payload)}
 	}
 	return d, nil
+}
+
+// fewTasks is how many tasks are looked up by themselves; a call of LangGraph has one.
+const fewTasks = 8
+
+// storedWrites are the records that the tasks of some writes have after the checkpoint with a
+// slot, by their slots: of few tasks no others, which may be many.
+func (c *Handle) storedWrites(ctx context.Context, slot string, writes []Write) (map[string]*loci.Record, error) {
+	ranges := map[string]bool{}
+	for i := range writes {
+		ranges[slot+slotOf(writes[i].Task)] = true
+	}
+	if len(ranges) > fewTasks {
+		ranges = map[string]bool{slot: true}
+	}
+	stored := map[string]*loci.Record{}
+	for from := range ranges {
+		there, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(from))
+		if err != nil {
+			return nil, err
+		}
+		for i := range there {
+			stored[there[i].Slot] = &there[i]
+		}
+	}
+	return stored, nil
 }
 
 // writeRecord makes the record of a write to the checkpoint with a slot.

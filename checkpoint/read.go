@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -27,16 +28,24 @@ func (c *Handle) records(ctx context.Context, f loci.Filter, p loci.Page) ([]loc
 
 // heads lists all records of a kind in a range, in order of slot and without their
 // texts.
-func (c *Handle) heads(ctx context.Context, kind loci.Kind, slots loci.SlotRange) (out []loci.Record, err error) {
+func (c *Handle) heads(ctx context.Context, kind loci.Kind, slots loci.SlotRange) ([]loci.Record, error) {
+	return c.firstHeads(ctx, kind, slots, math.MaxInt)
+}
+
+// firstHeads lists the first records of a kind in a range, as heads does.
+func (c *Handle) firstHeads(
+	ctx context.Context, kind loci.Kind, slots loci.SlotRange, most int,
+) (out []loci.Record, err error) {
 	f := c.filter(kind)
 	f.Slots = slots
-	for p := (loci.Page{Limit: 1000, Order: loci.SlotAscending, NoText: true}); ; {
+	for p := (loci.Page{Order: loci.SlotAscending, NoText: true}); ; {
+		p.Limit = min(1000, most-len(out))
 		records, next, err := c.records(ctx, f, p)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, records...)
-		if p.Cursor = next; next == "" {
+		if p.Cursor = next; next == "" || len(out) == most {
 			return out, nil
 		}
 	}

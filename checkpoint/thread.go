@@ -136,15 +136,13 @@ func (c *Handle) decideDelete(
 	slots := loci.SlotsBeginning(slotOf(thread))
 	var touched []threadBody
 	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue} {
-		records, err := c.heads(ctx, kind, slots)
+		room := dropRecords - len(change.Erase)
+		records, err := c.firstHeads(ctx, kind, slots, room+1) // not all of a large thread in each change
 		if err != nil {
 			return change, 0, false, err
 		}
-		for i := range records {
-			if len(change.Erase) == dropRecords {
-				more = true
-				break
-			}
+		more = more || len(records) > room
+		for i := range records[:min(room, len(records))] {
 			r := &records[i]
 			change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
 			if kind != Kind {
@@ -348,6 +346,7 @@ func (c *Handle) Prune(ctx context.Context, threads []string, strategy PruneStra
 			return 0, err
 		}
 	}
+	threads = slices.Compact(slices.Sorted(slices.Values(threads))) // one that is named again costs as much again
 	for _, thread := range threads {
 		prune := c.DeleteThread
 		if strategy == KeepLatest {

@@ -197,10 +197,10 @@ func (it *Handle) draft(n loci.Namespace, key string, value json.RawMessage, opt
 	if opts.Index == nil {
 		r.Text = loci.Flatten(object)
 	} else {
-		r.Text = paths.text(object)
+		r.Text = paths.text(object, most)
 	}
 	if len(r.Text) > most {
-		return nil, loci.Errorf(loci.TooLarge, "index picks %d bytes of the value; the limit is %d: pick less", len(r.Text), most)
+		return nil, loci.Errorf(loci.TooLarge, "index picks more than %d bytes of the value: pick less", most)
 	}
 	return r, loci.SetBody(r, body{Key: key, Index: opts.Index, TTL: opts.TTL.Minutes(), Source: it.m.View().Source})
 }

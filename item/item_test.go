@@ -2,6 +2,7 @@ package item_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func TestItemRules(t *testing.T) {
 			"a big value":     {m, n, "k", `{"a":"` + strings.Repeat("x", 1000) + `"}`, nil, loci.TooLarge, "value has 1008 bytes; the limit is 1000: store less in one item"},
 			"a negative TTL":  {m, n, "k", `{}`, &item.PutOptions{TTL: -1}, loci.Invalid, "ttl must not be negative"},
 			"too many paths":  {m, n, "k", `{}`, &item.PutOptions{Index: many}, loci.TooLarge, "index has 65 paths; the limit is 64: leave some out"},
-			"the same often":  {m, n, "k", `{"a":"` + strings.Repeat("x", 400) + `"}`, &item.PutOptions{Index: []string{"a", "a", "a"}}, loci.TooLarge, "index picks 1202 bytes of the value; the limit is 1000: pick less"},
+			"the same often":  {m, n, "k", `{"a":"` + strings.Repeat("x", 400) + `"}`, &item.PutOptions{Index: []string{"a", "a", "a"}}, loci.TooLarge, "index picks more than 1000 bytes of the value: pick less"},
 			"a bad path":      {m, n, "k", `{}`, &item.PutOptions{Index: []string{"a..b"}}, loci.Invalid, `index path "a..b": write names joined by periods, [0], [*], * or {a,b}`},
 			"an open bracket": {m, n, "k", `{}`, &item.PutOptions{Index: []string{"a[0"}}, loci.Invalid, `index path "a[0": write names joined by periods, [0], [*], * or {a,b}`},
 			"a word in them":  {m, n, "k", `{}`, &item.PutOptions{Index: []string{"a[x]"}}, loci.Invalid, `index path "a[x]": write names joined by periods, [0], [*], * or {a,b}`},
@@ -474,4 +475,32 @@ func TestItemsByTimeAndScore(t *testing.T) {
 			t.Error("a least score of 2 is taken")
 		}
 	})
+}
+
+// A path behind those that pick too much costs nothing.
+func TestPathsThatPickTooMuchAreNotFollowed(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Content: loci.ContentOptions{MaxBytes: 8 << 10}}), "u")
+	members := map[string]string{}
+	for i := range 400 {
+		members[fmt.Sprintf("k%03d", i)] = "a text"
+	}
+	value, err := json.Marshal(map[string]any{"a": members})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := func(paths int) float64 {
+		index := make([]string, paths)
+		for i := range index {
+			index[i] = "$"
+		}
+		return locitest.Allocations(func() {
+			err := item.Of(m).Put(t.Context(), m.View().Namespace, "k", value, &item.PutOptions{Index: index})
+			if err == nil || err.Error() != "index picks more than 8192 bytes of the value: pick less" {
+				t.Errorf("%d paths: %v", paths, err)
+			}
+		})
+	}
+	if few, many := cost(4), cost(64); many > 1.2*few {
+		t.Errorf("4 paths take %v allocations, 64 take %v", few, many)
+	}
 }

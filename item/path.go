@@ -108,13 +108,22 @@ func parsePath(source string) (path, error) {
 	return p, nil
 }
 
-// text joins what the paths pick, one text a line.
-func (l pathList) text(value any) string {
-	var lines []string
+// text joins what the paths pick, one text a line, up to the path with which it has more than
+// most bytes.
+func (l pathList) text(value any, most int) string {
+	var text strings.Builder
 	for _, p := range l {
-		lines = p.collect(value, lines)
+		for _, line := range p.collect(value, nil) {
+			if text.Len() > 0 {
+				text.WriteByte('\n')
+			}
+			text.WriteString(line)
+		}
+		if text.Len() > most {
+			break
+		}
 	}
-	return strings.Join(lines, "\n")
+	return text.String()
 }
 
 func (p path) collect(value any, lines []string) []string {

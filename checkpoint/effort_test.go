@@ -1,0 +1,121 @@
+//go:build !race
+
+// These tests count what calls read and start no goroutine: the race detector has nothing to
+// see, and `make test` runs them without it.
+
+package checkpoint_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/store/memory"
+)
+
+// A readCounter counts the records that are read from a store.
+type readCounter struct {
+	loci.Store
+	read int
+}
+
+func (c *readCounter) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
+	records, next, err := c.Store.Records(ctx, t, f, p)
+	c.read += len(records)
+	return records, next, err
+}
+
+// during is how many records a call reads.
+func (c *readCounter) during(t *testing.T, call func() error) int {
+	t.Helper()
+	before := c.read
+	if err := call(); err != nil {
+		t.Fatal(err)
+	}
+	return c.read - before
+}
+
+func counted(t *testing.T) (*loci.Memory, *checkpoint.Handle, *readCounter) {
+	t.Helper()
+	c := &readCounter{Store: memory.Open()}
+	t.Cleanup(func() { c.Close() })
+	m := locitest.Bind(t, locitest.NewEngine(t, c, loci.Options{}), "u")
+	return m, checkpoint.Of(m), c
+}
+
+// writesOf are as many writes of a task.
+func writesOf(task string, n int) (writes []checkpoint.Write) {
+	for i := range n {
+		writes = append(writes, locitest.Write(task, i, "ch", "v"))
+	}
+	return writes
+}
+
+// A thread that takes several changes to delete is read once, not once in each.
+func TestDeletingALargeThreadReadsItOnce(t *testing.T) {
+	m, h, c := counted(t)
+	const writes = 25_000 // in five changes, and the rest in one
+	for i := range writes / 5000 {
+		locitest.PutWrites(t, m, "t", "c", writesOf(fmt.Sprint("task", i), 5000)...)
+	}
+	locitest.CheckpointHistory(t, m, "t", "", 3, locitest.PlainState)
+	read := c.during(t, func() error {
+		n, err := h.DeleteThread(t.Context(), "t")
+		if n != 3 {
+			t.Errorf("%d checkpoints were deleted", n)
+		}
+		return err
+	})
+	if read > writes+1000 {
+		t.Errorf("%d records were read to delete %d", read, writes)
+	}
+	if got := stored(t, m, c); len(got) != 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// What a task writes costs the same however much other tasks wrote after the checkpoint.
+func TestWritesOfOneTaskReadNoOthers(t *testing.T) {
+	m, h, c := counted(t)
+	put := func(task string) int {
+		return c.during(t, func() error { return h.PutWrites(t.Context(), "t", "", "c", writesOf(task, 3)) })
+	}
+	for i := range 500 {
+		locitest.PutWrites(t, m, "t", "c", writesOf(fmt.Sprint("task", i), 3)...)
+	}
+	if read := put("new"); read > 0 {
+		t.Errorf("%d records are read for a new task", read)
+	}
+	if read := put("new"); read != 3 {
+		t.Errorf("%d records are read for a task that is there", read)
+	}
+}
+
+// A thread that is named again costs nothing more.
+func TestPruneTakesEachThreadOnce(t *testing.T) {
+	m, h, c := counted(t)
+	locitest.CheckpointHistory(t, m, "t", "", 50, func(int) string {
+		return `{"counters_since_delta_snapshot":{"ch":1}}` // the latest needs all before it
+	})
+	prune := func(n int) int {
+		threads := make([]string, n)
+		for i := range threads {
+			threads[i] = "t"
+		}
+		return c.during(t, func() error {
+			n, err := h.Prune(t.Context(), threads, checkpoint.KeepLatest)
+			if n != 0 {
+				t.Errorf("%d were erased", n)
+			}
+			return err
+		})
+	}
+	if once, often := prune(1), prune(1000); often != once {
+		t.Errorf("%d records are read for a thread, %d for one that is named 1000 times", once, often)
+	}
+}
