@@ -106,6 +106,9 @@ var bounds = map[string]bound{
 // hundreds of times what its bytes do, once it is decoded.
 const maxValues = largest
 
+// longestEscape is how many bytes JSON may write one character with: \ud83d\ude00.
+const longestEscape = 12
+
 // maxUnknown is how many members that are not known huma may name one by one.
 const maxUnknown = 100
 
@@ -140,6 +143,8 @@ func (a *API) resolve(s *huma.Schema) *huma.Schema {
 // be is left to huma.
 func (a *API) checkSize(place string, s *huma.Schema, value []byte) error {
 	switch s = a.resolve(s); {
+	case value[0] == '"' && s.MaxLength != nil && len(value) > longestEscape*(*s.MaxLength)+len(`""`):
+		return loci.Errorf(loci.Invalid, "%s has more than %d characters: shorten it", place, *s.MaxLength)
 	case value[0] == '[' && s.MaxItems != nil && jsonguard.Count(value) > *s.MaxItems:
 		return loci.Errorf(loci.Invalid, "%s: expected array length <= %d", place, *s.MaxItems)
 	case value[0] == '[' && s.Items != nil && s.Items.Type != huma.TypeString:

@@ -203,6 +203,8 @@ func TestTooMuchIsRefusedUndecoded(t *testing.T) {
 		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, `{"a":{`+members+`}}`), 400, "body.channel_values.a: expected object with at most 2 properties"},
 		{"POST", "/v1/checkpoints/writes", `{"writes":[{},{"value":{` + members + `}}]}`, 400, "body.writes[1].value: expected object with at most 2 properties"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{"a":` + list[:len(list)-1] + "," + list[1:] + `}}`, 413, "the body has 300007 values; the limit is 262144"},
+		{"POST", "/v1/checkpoints/writes", `{"thread_id":"t","checkpoint_id":"` + strings.Repeat("c", n) + `","writes":[]}`, 400,
+			"body.checkpoint_id has more than 256 characters: shorten it"},
 	} {
 		var r reply
 		allocated := testing.AllocsPerRun(1, func() { r = b.send(c.method, c.path, c.body) })
