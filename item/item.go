@@ -405,7 +405,7 @@ func (it *Handle) Namespaces(ctx context.Context, q NamespaceQuery) ([]loci.Name
 		return nil, loci.Errorf(loci.Invalid, "limit must be 1 to 10000, offset and max_depth at least 0")
 	}
 	f := loci.Filter{
-		Within: []loci.Namespace{it.m.Namespace()}, Kinds: []loci.Kind{Kind, loci.KindFact}, At: it.m.Now(),
+		Within: []loci.Namespace{it.around(&q)}, Kinds: []loci.Kind{Kind, loci.KindFact}, At: it.m.Now(),
 	}
 	all, err := it.m.Namespaces(ctx, f)
 	if err != nil {
@@ -432,6 +432,22 @@ func (it *Handle) Namespaces(ctx context.Context, q NamespaceQuery) ([]loci.Name
 	// key order keeps everything below a prefix in one run.
 	out = out[min(q.Offset, len(out)):]
 	return out[:min(q.Limit, len(out))], nil
+}
+
+// around is a namespace that holds all that a query selects: the handle's own, or one below it
+// that the query names.
+func (it *Handle) around(q *NamespaceQuery) loci.Namespace {
+	named := q.Below
+	for _, label := range q.Prefix {
+		if label == "*" {
+			break
+		}
+		named = named.Child(label)
+	}
+	if own := it.m.Namespace(); !own.Contains(named) || named.Validate() != nil {
+		return own
+	}
+	return named
 }
 
 func labelsMatch(labels, pattern []string) bool {
