@@ -17,6 +17,9 @@ const (
 	DefaultSearchLimit   = 10
 	DefaultTopK          = 5
 
+	// MaxEntries bounds [Config].Entries: each makes tools and their schemas.
+	MaxEntries = 256
+
 	maxSearchLimit = 100
 	maxTopK        = 20
 )

@@ -214,3 +214,15 @@ func TestErrorReply(t *testing.T) {
 		t.Errorf("%s, %s", hidden.Text, hidden.Structured)
 	}
 }
+
+// A set with too many entries is refused as a whole, and not for each of them.
+func TestEntriesAreBounded(t *testing.T) {
+	entries := make([]Instance, MaxEntries+1)
+	for i := range entries {
+		entries[i] = Instance{Family: "unknown"}
+	}
+	_, err := New(nil, Config{Entries: entries})
+	if err == nil || err.Error() != "tools has 257 entries; the limit is 256: leave some out" {
+		t.Errorf("%.300v", err)
+	}
+}

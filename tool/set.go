@@ -91,6 +91,9 @@ type Set struct {
 // call with "memory is not configured". The error joins everything that is wrong with
 // cfg, each a [*loci.Error].
 func New(engine *loci.Engine, cfg Config) (*Set, error) {
+	if n := len(cfg.Entries); n > MaxEntries {
+		return nil, loci.Errorf(loci.Invalid, "tools has %d entries; the limit is %d: leave some out", n, MaxEntries)
+	}
 	faults := cfg.complete()
 	b := &base{engine: engine, cfg: cfg, logger: cfg.Logger}
 	s := &Set{named: map[string]*Tool{}}

@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/tool"
 )
 
 // load reads one file as the program would.
@@ -334,6 +335,20 @@ func TestEmptyIdentityIsRefused(t *testing.T) {
 				!strings.Contains(err.Error(), "must not be empty") {
 				t.Errorf("%s empty: %v, %v", where, c, err)
 			}
+		}
+	}
+}
+
+// More tools than anybody has a use for are refused before the first of them is made.
+func TestToolsAreBounded(t *testing.T) {
+	for n, want := range map[int]string{
+		tool.MaxEntries:     "two tools are named",
+		tool.MaxEntries + 1: "loci.yaml:1:8: tools has 257 entries; the limit is 256: leave some out",
+	} {
+		text := "tools: [" + strings.Repeat("notes, ", n-1) + "notes]"
+		_, err := load(t, text, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || n > tool.MaxEntries && strings.Contains(err.Error(), "named") {
+			t.Errorf("%d: %.300v", n, err)
 		}
 	}
 }

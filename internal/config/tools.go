@@ -239,6 +239,10 @@ func (c *Config) checkTools(bad *faults) {
 		bad.add(origin, errors.New("tools must name at least one: write one of "+strings.Join(familyNames(), ", ")))
 		return
 	}
+	if n := len(c.tools); n > tool.MaxEntries {
+		bad.add(origin, loci.Errorf(loci.Invalid, "tools has %d entries; the limit is %d: leave some out", n, tool.MaxEntries))
+		return
+	}
 	whole := true
 	for _, e := range c.tools {
 		if e.bad {
