@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -46,11 +47,44 @@ func products(query []int8, codes []byte, sums []int32) {
 		productsPortable(query, codes, sums)
 		return
 	}
-	codes = codes[:len(query)/4*len(sums)] // what follows checks no bounds
-	productsAVX2(unsafe.SliceData(query), unsafe.SliceData(codes), len(query)/4, unsafe.SliceData(sums), len(sums))
+	n := len(query) / 4
+	codes = codes[:n*len(sums)] // what follows checks no bounds
+	done := 0
+	if n == 64 {
+		if done = len(sums) &^ 3; done > 0 {
+			products64AVX2(unsafe.SliceData(query), unsafe.SliceData(codes), unsafe.SliceData(sums), done)
+		}
+		if done == len(sums) {
+			return
+		}
+	}
+	productsAVX2(unsafe.SliceData(query), &codes[n*done], n, &sums[done], len(sums)-done)
 }
 
 // productsAVX2 works on sketches of n bytes, a multiple of 32, at most 256. There is one at least.
 //
 //go:noescape
 func productsAVX2(query *int8, codes *byte, n int, sums *int32, count int)
+
+// products64AVX2 works on sketches of 64 bytes; there are four, or a multiple of that.
+//
+//go:noescape
+func products64AVX2(query *int8, codes *byte, sums *int32, count int)
+
+// likely has a bit for each row, of at most 64, that [coarse.most] may give as much as least, and for some others.
+func (c *coarse) likely(sums []int32, factors, spreads []float32, least float64) uint64 {
+	whole := len(sums) &^ 7
+	if !hasAVX2 || whole == 0 || !c.narrow || !(least > leastNarrow && least < mostNarrow) {
+		return math.MaxUint64 >> (64 - len(sums))
+	}
+	by := c.bounds
+	by.least = float32(least * (1 - roundedOff))
+	_, _ = factors[whole-1], spreads[whole-1] // what follows checks no bounds
+	bits := likelyAVX2(unsafe.SliceData(sums), unsafe.SliceData(factors), unsafe.SliceData(spreads), whole, &by)
+	return bits | math.MaxUint64>>(64-len(sums))&^(1<<whole-1)
+}
+
+// likelyAVX2 looks at count rows, a multiple of 8, at most 64.
+//
+//go:noescape
+func likelyAVX2(sums *int32, factors, spreads *float32, count int, by *bounds) uint64

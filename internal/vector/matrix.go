@@ -2,6 +2,7 @@ package vector
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -140,8 +141,9 @@ func (m *Matrix) aboveCoarse(
 	s, n, c := m.sketch, m.dims/4, q.coarse
 	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
 	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
-	for i, sum := range sums {
-		if c.most(sum, factors[i], spreads[i]) < *least || !c.sees(sum, s.of(first+i), *least) {
+	for likely := c.likely(sums, factors, spreads, *least); likely != 0; likely &= likely - 1 {
+		i := bits.TrailingZeros64(likely)
+		if c.most(sums[i], factors[i], spreads[i]) < *least || !c.sees(sums[i], s.of(first+i), *least) {
 			continue
 		}
 		score := m.Score(q, first+i)

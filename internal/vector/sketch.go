@@ -88,6 +88,33 @@ type coarse struct {
 	slack  float64 // by factor: for what rounding the query takes
 	spread float64 // by spread of a row
 	length float64 // of the query
+
+	bounds bounds
+	narrow bool // the bounds are numbers that a float32 holds well
+}
+
+// bounds are what a first look in float32 needs, rounded so that it passes over no row that a look
+// in float64 does not. The kernel knows their order.
+type bounds struct {
+	sum          int32 // 3 times that of the codes
+	worth, worse float32
+	slack        float32
+	spread       float32
+	least        float32 // that a row must reach
+}
+
+const (
+	roundedOff  = 1e-6  // more than five steps in float32 are off, each by 6e-8
+	leastNarrow = 1e-20 // in between no product of two loses digits that matter beside one of them
+	mostNarrow  = 1e20
+)
+
+// narrowed makes the bounds.
+func (c *coarse) narrowed() {
+	within := func(x float64) bool { return x > leastNarrow && x < mostNarrow }
+	c.narrow = within(c.worth) && within(c.spread) && c.slack < mostNarrow
+	c.bounds = bounds{sum: 3 * c.sum, worth: float32(c.worth * (1 + roundedOff)), worse: float32(c.worth * (1 - roundedOff)),
+		slack: float32(max(c.slack, leastNarrow) * (1 + roundedOff)), spread: float32(c.spread * (1 + roundedOff))}
 }
 
 // Coarsen makes the query one for which rows are passed over that their sketches do not show.
@@ -124,6 +151,7 @@ func (q *Query) Coarsen() {
 	c.slack = 3 * root * math.Sqrt(lost) * scale // no row's numbers are longer than 3·root
 	c.spread = sketchSpread * math.Sqrt(float64(square)) / root * scale
 	c.length = math.Sqrt(float64(square)) / root * q.scale
+	c.narrowed()
 	q.coarse = c
 }
 

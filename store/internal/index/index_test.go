@@ -211,6 +211,7 @@ func TestChangedIndexEqualsFreshOne(t *testing.T) {
 		c := &corpus{records: map[loci.ID]*loci.Record{}, codes: map[loci.ID][][]byte{}}
 		x := c.fresh(keysOf()...)
 		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		x.skipFrom = rapid.SampledFrom([]int{0, 20, skipFrom}).Draw(t, "skip from")        // the fresh one reads all
 		x.gatherings.least = rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "least gathered") // the fresh one never gathers
 		x.gatherings.most = rapid.SampledFrom([]int{2, 100}).Draw(t, "most gathered")
 		x.gatherings.atOnce = rapid.SampledFrom([]int{1, 100}).Draw(t, "gathered at once")

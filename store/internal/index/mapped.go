@@ -33,9 +33,15 @@ type mapped struct {
 	lengths     []uint64             // by sequence of the segment, from 1: of the passages alive
 	expiries    map[uint32]time.Time // that were moved
 
-	tagging sync.Mutex // searches are side by side
-	tagged  map[string][]uint64
+	noting sync.Mutex // searches are side by side
+	tagged map[string][]uint64
+	peaks  map[uint32]peak    // by term; what is removed stays in them
+	heard  map[uint32][]heard // by term; nil: it says no less than the postings
+	hears  int                // of all terms
 }
+
+// heard is how often a sequence of a segment says a term.
+type heard struct{ sequence, count uint32 }
 
 // newMapped makes a part of a segment in which nothing is removed.
 func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
@@ -106,6 +112,7 @@ func (m *mapped) remove(id loci.ID) {
 		}
 	}
 	if e.Sequence != 0 {
+		m.heard, m.hears = nil, 0
 		m.living[e.Sequence]--
 		m.shard.leave(m.numbers[e.Sequence])
 	}
@@ -146,6 +153,92 @@ func (m *mapped) listIn(room *[]posting, term uint32) []posting {
 		list = slices.DeleteFunc(list, func(p posting) bool { return m.isDead(m.Passages[p.Passage].Entry) })
 	}
 	return list
+}
+
+// notedFrom is how many passages hold a term of which a segment notes more than the postings say.
+const notedFrom = 256
+
+func (m *mapped) peak(room *[]posting, term uint32) (p peak, noted bool) {
+	if m.Holders[term] < notedFrom {
+		return p, false
+	}
+	m.noting.Lock()
+	defer m.noting.Unlock()
+	if p, noted = m.peaks[term]; noted {
+		return p, true
+	}
+	if m.peaks == nil {
+		m.peaks = map[uint32]peak{}
+	}
+	p = peakIn(m.listIn(room, term), m.Passages)
+	m.peaks[term] = p
+	return p, true
+}
+
+func (m *mapped) eachHeard(room *[]posting, term uint32, hear func(sequence, count uint32)) bool {
+	if m.Holders[term] < notedFrom {
+		return false
+	}
+	list := m.heardOf(room, term)
+	for _, h := range list {
+		hear(m.numbers[h.sequence], h.count)
+	}
+	return list != nil
+}
+
+// heardOf lists the sequences that say a term; nil: reading them would cost as much as the postings.
+func (m *mapped) heardOf(room *[]posting, term uint32) []heard {
+	m.noting.Lock()
+	defer m.noting.Unlock()
+	list, noted := m.heard[term]
+	if noted {
+		return list
+	}
+	counts := make([]uint32, m.Sequences()+1)
+	postings := m.listIn(room, term)
+	for _, p := range postings {
+		if q := m.Passages[p.Passage].Sequence; q != 0 {
+			counts[q] += p.Count
+		}
+	}
+	for q, count := range counts {
+		if count > 0 {
+			list = append(list, heard{uint32(q), count})
+		}
+	}
+	if len(list) > len(postings)/2 {
+		list = nil
+	}
+	if m.heard == nil || m.hears+len(list) > len(m.Passages) {
+		m.heard, m.hears = map[uint32][]heard{}, 0
+	}
+	m.heard[term] = list
+	m.hears += len(list)
+	return list
+}
+
+func (m *mapped) countTerms(t *targets, passage uint32) {
+	if m.isDead(m.Passages[passage].Entry) {
+		return
+	}
+	t.room = m.Words(t.room[:0], passage)
+	for _, w := range t.room {
+		t.add(m.termOf(w >> 1))
+	}
+}
+
+func (m *mapped) members(q *sequence, visit func(entry uint32)) {
+	for _, in := range q.stored {
+		if in.in != m {
+			continue
+		}
+		_, members := m.Sequence(in.n)
+		for _, n := range members {
+			if !m.isDead(n) {
+				visit(n)
+			}
+		}
+	}
 }
 
 // wordsOf gives the form of a segment, which has the mark for a word without a position
@@ -232,8 +325,8 @@ const mostTags = 64
 // taggedWith is a bit for each entry that has a tag. Making it looks at all entries, so
 // that those who search for what few have do not.
 func (m *mapped) taggedWith(tag string) []uint64 {
-	m.tagging.Lock()
-	defer m.tagging.Unlock()
+	m.noting.Lock()
+	defer m.noting.Unlock()
 	if bits := m.tagged[tag]; bits != nil {
 		return bits
 	}

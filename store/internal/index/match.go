@@ -22,7 +22,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove}
+	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom}
 	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
@@ -57,7 +57,11 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 // them.
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	hits := map[place]*loci.Hit{}
-	byWord, err := s.best(limit, byWords, nil)
+	words := byWords
+	if s.skips {
+		words = s.byWordsSkipping()
+	}
+	byWord, err := s.best(limit, words, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +88,7 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 			return nil, err
 		}
 	}
+	s.addCovered(hits)
 	if p.Texts {
 		if err := s.addTexts(hits); err != nil {
 			return nil, err
@@ -167,8 +172,12 @@ func (s *search) release() {
 // it grows with the part.
 type scratch struct {
 	words   []worded  // by passage; all zero when not in use, empty: no word searched for
-	touched []uint32  // passages with a word of the query
+	touched []uint32  // passages with a word of the query, of those that are scored
 	room    []posting // of the term at hand, where they do not lie as a list
+
+	sums    []float32 // by passage; zero when not in use: see [search.touch]
+	summed  []uint32  // passages with a sum
+	targets targets
 }
 
 // worded is what words of the query say of a passage.
@@ -197,6 +206,8 @@ func (c *scratch) release() {
 		c.words[n] = worded{}
 	}
 	c.words, c.touched = c.words[:0], c.touched[:0]
+	c.forget()
+	c.targets.list, c.targets.terms = c.targets.list[:0], 0
 	scratches.Put(c)
 }
 
@@ -226,8 +237,11 @@ type search struct {
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 
-	coarseAbove int
+	coarseAbove, skipFrom int
 	bm25
+
+	order []int     // see [search.rarestFirst]
+	rests []float64 // memory for touch
 }
 
 // Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all
@@ -277,7 +291,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal := range int(e.passages) {
 		n := e.first + uint32(ordinal)
-		words, _ := sh.word(n)
+		words := s.wordsAt(sh, n).score
 		vector, embedded := sh.similarity(n)
 		if words > h.Keyword || words > 0 && words == h.Keyword && vector > vectorThere {
 			h.Keyword, h.KeywordSpan, vectorThere = words, ordinal, vector
@@ -306,10 +320,8 @@ func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 	if s.ideal == 0 {
 		return
 	}
-	if len(sh.words) > 0 {
-		for n := e.first; n < e.first+e.passages; n++ {
-			h.Covered = max(h.Covered, sh.words[n].covered/s.ideal)
-		}
+	for n := e.first; n < e.first+e.passages; n++ {
+		h.Covered = max(h.Covered, s.wordsAt(sh, n).covered/s.ideal)
 	}
 	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.talk.contexts) {
 		h.Context = sh.talk.contexts[e.sequence] / s.contextIdeal

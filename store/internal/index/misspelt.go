@@ -25,15 +25,14 @@ type meant struct {
 // mend replaces the words of a query that nobody has by words that are there: the parts
 // of a compound, compounds that the word is a part of, and words that are a typing error
 // or two away. Which words those are depends only on the vocabulary of what is searched.
-func (s *search) mend(words []retrieval.QueryWord, lists [][]posting, told func(string, []string)) {
+func (s *search) mend(words []retrieval.QueryWord, told func(string, []string)) {
 	for i, w := range words {
 		var found []string
 		if i < mostMended {
 			found = s.meantFor(w.Spelling)
 		}
 		if len(found) == 0 {
-			clear(lists)
-			s.addLists(lists, 0, w.Weight, w.Weight)
+			s.ask(asked{in: make([]askedIn, len(s.parts))}, w.Weight, w.Weight)
 			continue
 		}
 		terms := make([]string, len(found))
@@ -41,7 +40,7 @@ func (s *search) mend(words []retrieval.QueryWord, lists [][]posting, told func(
 			terms[j], _ = retrieval.Normalize(spelling)
 		}
 		slices.Sort(terms)
-		s.addLists(lists, s.listWord(lists, slices.Compact(terms)), w.Weight*mendedWeight, w.Weight)
+		s.ask(s.findWord(slices.Compact(terms)), w.Weight*mendedWeight, w.Weight)
 		if told != nil {
 			told(w.Spelling, found)
 		}

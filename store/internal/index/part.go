@@ -24,6 +24,12 @@ type part interface {
 	holding(term uint32) int                       // passages alive that hold a term
 	list(term uint32) []posting                    // ascending; the count is 0 where a passage was removed
 	listIn(room *[]posting, term uint32) []posting // the same, good until the next call with that room
+	peak(room *[]posting, term uint32) (p peak, noted bool)
+	countTerms(t *targets, passage uint32)
+	// eachHeard calls hear for each sequence of the shard that says a term, as far as the part has it; false: that
+	// is not noted.
+	eachHeard(room *[]posting, term uint32, hear func(sequence, count uint32)) bool
+	members(q *sequence, visit func(entry uint32)) // those alive of a sequence of the shard
 	wordsOf(passage uint32) []uint32               // in order; with overlaid set: has no position of its own
 	termOf(word uint32) uint32                     //
 	isWord(spelling string) bool                   // which is said, and no stop word
@@ -114,6 +120,24 @@ func (s *shard) holding(term uint32) int { return int(s.holders[term]) }
 func (s *shard) list(term uint32) []posting { return s.postings[term] }
 
 func (s *shard) listIn(_ *[]posting, term uint32) []posting { return s.postings[term] }
+
+func (s *shard) peak(*[]posting, uint32) (p peak, noted bool) { return p, false }
+
+func (s *shard) countTerms(t *targets, passage uint32) {
+	for _, w := range s.words[passage] {
+		t.add(s.vocabulary[w&^overlaid].term)
+	}
+}
+
+func (s *shard) eachHeard(*[]posting, uint32, func(sequence, count uint32)) bool { return false }
+
+func (s *shard) members(q *sequence, visit func(entry uint32)) {
+	for _, m := range q.members {
+		if s.entries[m.entry].alive {
+			visit(m.entry)
+		}
+	}
+}
 
 func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 

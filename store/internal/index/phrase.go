@@ -98,7 +98,7 @@ func (sh *scoring) followed(words, terms []uint32) bool {
 
 // restrict leaves only the entries with a phrase, whose passages are given by
 // part, to be found, by words and by vectors.
-func (s *search) restrict(phrase []string, lists [][]posting) error {
+func (s *search) restrict(phrase []string, in []askedIn) error {
 	if s.phrased == nil {
 		s.phrased = make([][]bool, len(s.parts))
 		for i := range s.parts {
@@ -108,7 +108,7 @@ func (s *search) restrict(phrase []string, lists [][]posting) error {
 	for i := range s.parts {
 		sh := &s.parts[i]
 		have := make([]bool, sh.allEntries())
-		for _, p := range lists[i] {
+		for _, p := range in[i].list {
 			have[sh.passages[p.Passage].Entry] = true
 		}
 		if err := s.acrossPassages(i, phrase, have); err != nil {

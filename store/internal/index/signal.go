@@ -63,7 +63,7 @@ var byVectors = signal{
 		case sh.query == nil:
 			return nil
 		case sh.tagged != nil:
-			return sh.eachTagged(yield)
+			return sh.eachTagged((*scoring).similarity, yield)
 		}
 		return sh.matrix.Above(sh.query, least, func(row int, score float32) error {
 			if sh.gone && !sh.hasRow(row) {
@@ -78,9 +78,10 @@ var byVectors = signal{
 	},
 }
 
-// eachTagged scores the vectors of the entries that have the tags of the filter, which may be
-// few.
-func (sh *scoring) eachTagged(yield func(uint32, float64) error) error {
+// eachTagged scores the entries that have the tags of the filter, which may be few.
+func (sh *scoring) eachTagged(
+	of func(*scoring, uint32) (float64, bool), yield func(uint32, float64) error,
+) error {
 	for i, word := range sh.tagged {
 		for ; word != 0; word &= word - 1 {
 			e := sh.seen(uint32(i*64 + bits.TrailingZeros64(word)))
@@ -88,7 +89,7 @@ func (sh *scoring) eachTagged(yield func(uint32, float64) error) error {
 				continue
 			}
 			for n := e.first; n < e.first+e.passages; n++ {
-				score, ok := sh.similarity(n)
+				score, ok := of(sh, n)
 				if !ok {
 					continue
 				}

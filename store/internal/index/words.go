@@ -24,6 +24,9 @@ type bm25 struct {
 	passages, average         float64
 	sequences, averageContext float64 // the sequences as documents; 0 sequences: they are not scored
 
+	asked []asked // in the order in which scores are added up
+	skips bool    // passages are scored when they are looked at
+
 	ideal        float64 // what a passage of average length gets that holds each term once
 	contextIdeal float64 // the same of sequences
 }
@@ -53,8 +56,8 @@ func (s *search) measure(sequences bool) {
 	}
 }
 
-// scoreWords computes BM25 with the statistics of all shards together, and finds
-// out what the phrases of the query leave over.
+// scoreWords finds out what BM25 needs with the statistics of all shards together, and what the
+// phrases of the query leave over.
 func (s *search) scoreWords(p loci.Probe) error {
 	s.measure(p.Sequences)
 	if s.passages == 0 {
@@ -64,40 +67,61 @@ func (s *search) scoreWords(p loci.Probe) error {
 	if p.Quick {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
-	lists := make([][]posting, len(s.parts))
 	unheard := []retrieval.QueryWord(nil)
 	var terms []string
 	for _, w := range q.Words {
 		terms = append(append(terms[:0], w.Term), w.Or()...)
-		holders := s.listWord(lists, terms)
+		a := s.findWord(terms)
 		switch {
-		case holders > 0 || w.Spelling == "" && !w.Optional || p.Quick:
-			s.addLists(lists, holders, w.Weight, w.Weight)
+		case a.holders > 0 || w.Spelling == "" && !w.Optional || p.Quick:
+			s.ask(a, w.Weight, w.Weight)
 		case w.Spelling != "":
 			unheard = append(unheard, w)
 		}
 	}
-	s.mend(unheard, lists, p.Corrected)
+	s.mend(unheard, p.Corrected)
 	for _, prefix := range q.Prefixes {
-		holders := 0
-		for i := range s.parts {
-			lists[i] = s.parts[i].withPrefix(prefix)
-			holders += len(lists[i])
-		}
-		s.addLists(lists, holders, 1, 1)
+		s.ask(s.findLists(func(sh *scoring) []posting { return sh.withPrefix(prefix) }), 1, 1)
 	}
 	for _, phrase := range q.Phrases {
-		holders := 0
-		for i := range s.parts {
-			lists[i] = s.parts[i].withPhrase(phrase)
-			holders += len(lists[i])
-		}
-		s.addLists(lists, holders, 1, 1)
-		if err := s.restrict(phrase, lists); err != nil {
+		a := s.findLists(func(sh *scoring) []posting { return sh.withPhrase(phrase) })
+		s.ask(a, 1, 1)
+		if err := s.restrict(phrase, a.in); err != nil {
 			return err
 		}
 	}
+	s.skips = s.maySkip(len(q.Prefixes)+len(q.Phrases) == 0 && len(p.Times) == 0)
+	for i := range s.asked {
+		s.add(&s.asked[i])
+	}
 	return nil
+}
+
+// asked is something that a search looks for: a word, what begins so, or a phrase.
+type asked struct {
+	in      []askedIn // by part
+	holders int       // passages that have it
+
+	said   float64 // how much it counts, 0 to 1
+	own    float64 // the same, if it were spelled as in the query
+	weight float64 // what a passage of average length gets that has it once
+}
+
+// askedIn is where that is in a part.
+type askedIn struct {
+	terms int       // that stand for it
+	term  uint32    // if it is one
+	more  []uint32  // if they are more: all of them
+	list  []posting // if it is not one
+}
+
+// listOf are the postings of what is asked for in a part, good until the next call for it.
+func (a *asked) listOf(sh *scoring) []posting {
+	if in := &a.in[sh.at]; in.terms != 1 {
+		return in.list
+	} else {
+		return sh.listIn(&sh.room, in.term)
+	}
 }
 
 // rarity says how much a word of the query counts in its vector: the rarer in what is
@@ -145,38 +169,41 @@ func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord
 	return rare[:min(len(rare), loci.QuickWords)]
 }
 
-// listWord puts the postings of a word, which has several terms, into lists, by part, and
-// counts the passages.
-func (s *search) listWord(lists [][]posting, terms []string) (holders int) {
+// findWord finds a word that has several terms.
+func (s *search) findWord(terms []string) asked {
+	a := asked{in: make([]askedIn, len(s.parts))}
 	for i := range s.parts {
-		sh := &s.parts[i]
-		lists[i] = nil
+		sh, in := &s.parts[i], &a.in[i]
 		for _, term := range terms {
 			t, ok := sh.findTerm(term)
 			if !ok {
 				continue
 			}
-			if lists[i] == nil {
-				lists[i] = sh.listIn(&sh.room, t)
-				holders += sh.holding(t)
+			switch in.terms++; in.terms {
+			case 1:
+				in.term = t
 				continue
+			case 2:
+				in.more, in.list = []uint32{in.term}, sh.listIn(&sh.room, in.term)
 			}
-			holders -= alive(lists[i])
-			lists[i] = union(lists[i], sh.list(t))
-			holders += len(lists[i])
+			in.more, in.list = append(in.more, t), union(in.list, sh.list(t))
 		}
+		if in.terms == 1 {
+			a.holders += sh.holding(in.term)
+		}
+		a.holders += len(in.list)
 	}
-	return holders
+	return a
 }
 
-// alive counts the postings that are not removed.
-func alive(list []posting) (n int) {
-	for _, p := range list {
-		if p.Count > 0 {
-			n++
-		}
+// findLists finds what stands in passages that are listed.
+func (s *search) findLists(list func(*scoring) []posting) asked {
+	a := asked{in: make([]askedIn, len(s.parts))}
+	for i := range s.parts {
+		a.in[i].list = list(&s.parts[i])
+		a.holders += len(a.in[i].list)
 	}
-	return n
+	return a
 }
 
 // union merges two lists of postings; a passage of both has the greater count.
@@ -199,26 +226,40 @@ func union(a, b []posting) []posting {
 	return out
 }
 
-// addLists adds the scores of a term, whose postings are given by part. asked is what the
-// query would give it if it were spelled as there.
-func (s *search) addLists(lists [][]posting, holders int, weight, asked float64) {
-	inPassages := weight * rareness(s.passages, float64(holders))
-	s.ideal += asked * rareness(s.passages, float64(holders))
+// ask adds something to what is looked for. own is what the query would give it if it were
+// spelled as there.
+func (s *search) ask(a asked, said, own float64) {
+	rare := rareness(s.passages, float64(a.holders))
+	a.said, a.own, a.weight = said, own, said*rare
+	s.ideal += own * rare
+	s.asked = append(s.asked, a)
+}
+
+// add adds the scores of what is asked for, of passages unless they are made when they are needed.
+func (s *search) add(a *asked) {
+	speaking := 0
 	for i := range s.parts {
-		s.parts[i].addList(lists[i], inPassages, s.average)
+		sh := &s.parts[i]
+		if s.skips {
+			if s.sequences > 0 {
+				speaking += sh.countTalk(a)
+			}
+			continue
+		}
+		list := a.listOf(sh)
+		sh.addList(list, a.weight, s.average)
+		if s.sequences > 0 {
+			speaking += sh.countSequences(list)
+		}
 	}
 	if s.sequences == 0 {
 		return
 	}
-	speaking := 0
-	for i := range s.parts {
-		speaking += s.parts[i].countSequences(lists[i])
-	}
-	inContexts := weight * rareness(s.sequences, float64(speaking))
-	s.contextIdeal += asked * rareness(s.sequences, float64(speaking))
+	rare := rareness(s.sequences, float64(speaking))
+	s.contextIdeal += a.own * rare
 	for i := range s.parts {
 		if s.parts[i].first == i {
-			s.parts[i].addContexts(inContexts, s.averageContext)
+			s.parts[i].addContexts(a.said*rare, s.averageContext)
 		}
 	}
 }
@@ -226,7 +267,7 @@ func (s *search) addLists(lists [][]posting, holders int, weight, asked float64)
 // score is BM25 of a term that stands count times in a document of so many words.
 func score(weight, count, length, average float64) float64 {
 	norm := bm25K1 * (1 - bm25B + bm25B*length/average)
-	return weight * count * (bm25K1 + 1) / (count + norm)
+	return weight * count * (bm25K1 + 1) / (count + float64(norm)) // no step is fused, wherever this stands
 }
 
 func (sh *scoring) addList(list []posting, weight, average float64) {
@@ -255,29 +296,41 @@ func (sh *scoring) addList(list []posting, weight, average float64) {
 	}
 }
 
-// countSequences counts a term in the sequences of a shard, as far as a part has them, and
-// how many hold it that did not in the parts before.
-func (sh *scoring) countSequences(list []posting) (more int) {
+// beginCount makes room for a term that is counted in the sequences of the shard.
+func (sh *scoring) beginCount() {
 	t, n := sh.talk, len(sh.shard.sequences)
 	if sh.first == sh.at {
 		t.spoken = t.spoken[:0]
 	}
-	if len(list) == 0 || n == 0 || !sh.hasSequences() {
+	t.contexts, t.coverage, t.counts = resize(t.contexts, n), resize(t.coverage, n), resize(t.counts, n)
+}
+
+// countSequences counts a term in the sequences of a shard, as far as a part has them, and
+// how many hold it that did not in the parts before.
+func (sh *scoring) countSequences(list []posting) (more int) {
+	sh.beginCount()
+	if len(list) == 0 || !sh.hasSequences() {
 		return 0
 	}
-	t.contexts, t.coverage, t.counts = resize(t.contexts, n), resize(t.coverage, n), resize(t.counts, n)
+	t := sh.talk
 	for _, p := range list {
 		q := sh.sequenceOfPassage(&sh.passages[p.Passage])
 		if p.Count == 0 || q == 0 {
 			continue
 		}
-		if t.counts[q] == 0 {
-			t.spoken = append(t.spoken, q)
-			more++
-		}
-		t.counts[q] += p.Count
+		more += t.hear(q, p.Count)
 		t.coverage[q] = max(t.coverage[q], sh.words[p.Passage].covered)
 	}
+	return more
+}
+
+// hear counts a term in a sequence, and returns 1 if it is the first time.
+func (t *talk) hear(q, count uint32) (more int) {
+	if t.counts[q] == 0 {
+		t.spoken = append(t.spoken, q)
+		more = 1
+	}
+	t.counts[q] += count
 	return more
 }
 

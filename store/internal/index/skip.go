@@ -1,0 +1,294 @@
+package index
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// What a search skips (docs/adr/0095). Words that many passages hold cost the most to read, and say the
+// least: once the best passages have more than such words can give, a passage that has nothing else
+// is none of them. So the rarest words are read first, and what the others add is made of the words
+// of those passages alone that may get among the best. Scores are added up in the order of the
+// query then, as where all postings are read, so that they are the same to the bit.
+const (
+	skipFrom = 4096 // postings of a query; fewer are read
+	readCost = 24   // postings that are read in the time in which the words of a passage are
+
+	// slack is more than sums in float32 of at most maxQueryTerms numbers are off.
+	slack = 1e-4
+)
+
+// maySkip reports whether passages are scored when they are looked at. plain: nothing is asked for but
+// words, and nobody wants the scores of all.
+func (s *search) maySkip(plain bool) bool {
+	postings := 0
+	for i := range s.asked {
+		postings += s.asked[i].holders
+	}
+	return plain && postings >= s.skipFrom
+}
+
+// byWordsSkipping is [byWords] where passages are scored when they are looked at.
+func (s *search) byWordsSkipping() signal {
+	of := func(sh *scoring, n uint32) (float64, bool) {
+		w := s.wordsAt(sh, n)
+		return w.score, w.score > 0
+	}
+	return signal{of: of, each: func(sh *scoring, least *float64, yield func(uint32, float64) error) error {
+		if s.fewTagged(sh) {
+			return sh.eachTagged(of, yield)
+		}
+		rest := s.touch(sh, *least, s.mostScore, s.addScores)
+		for _, n := range sh.summed {
+			if float64(sh.sums[n])*(1+slack)+rest < *least || !sh.hasTags(sh.passages[n].Entry) {
+				continue
+			}
+			if err := yield(n, s.wordsAt(sh, n).score); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// fewTagged reports whether so few entries of a part have the tags of the filter that each is looked at.
+func (s *search) fewTagged(sh *scoring) bool {
+	if sh.tagged == nil {
+		return false
+	}
+	have, postings := 0, 0
+	for _, word := range sh.tagged {
+		have += bits.OnesCount64(word)
+	}
+	for i := range s.asked {
+		postings += s.asked[i].heldIn(sh)
+	}
+	return have*readCost < postings
+}
+
+// heldIn is about how many passages of a part have what is asked for.
+func (a *asked) heldIn(sh *scoring) int {
+	if in := &a.in[sh.at]; in.terms != 1 {
+		return len(in.list)
+	} else {
+		return sh.holding(in.term)
+	}
+}
+
+// rarestFirst numbers what is asked for, what a passage gets most for first.
+func (s *search) rarestFirst() []int {
+	if s.order == nil {
+		s.order = make([]int, len(s.asked))
+		for i := range s.order {
+			s.order[i] = i
+		}
+		slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(s.asked[b].weight, s.asked[a].weight) })
+	}
+	return s.order
+}
+
+// touch adds up what passages of a part get for what counts most, until a passage that has nothing
+// of it cannot get least. It returns the most that the others can add. most is what a passage gets
+// of one at most, and add adds it to the passages.
+func (s *search) touch(
+	sh *scoring, least float64, most func(*scoring, *asked) float64, add func(sh *scoring, a *asked, fresh bool),
+) (rest float64) {
+	sh.forget()
+	order := s.rarestFirst()
+	rests := slices.Grow(s.rests[:0], len(order))[:len(order)]
+	s.rests = rests
+	for k, j := range slices.Backward(order) {
+		if a := &s.asked[j]; a.heldIn(sh) > 0 {
+			rest += most(sh, a) * (1 + slack)
+		}
+		rests[k] = rest
+	}
+	sh.sums = resize(sh.sums, len(sh.passages))
+	for k, j := range order {
+		a, fresh := &s.asked[j], rests[k] >= least
+		if !fresh {
+			sh.prune(rests[k], least)
+			if len(sh.summed)*readCost <= a.heldIn(sh) {
+				return rests[k]
+			}
+		}
+		add(sh, a, fresh)
+	}
+	return 0
+}
+
+// prune forgets the passages that cannot get least.
+func (c *scratch) prune(rest, least float64) {
+	kept := c.summed[:0]
+	for _, n := range c.summed {
+		if float64(c.sums[n])*(1+slack)+rest < least {
+			c.sums[n] = 0
+		} else {
+			kept = append(kept, n)
+		}
+	}
+	c.summed = kept
+}
+
+// forget makes all sums zero.
+func (c *scratch) forget() {
+	for _, n := range c.summed {
+		c.sums[n] = 0
+	}
+	c.summed = c.summed[:0]
+}
+
+// addScores adds what passages of a part get for one thing; fresh: also to those that have nothing yet.
+func (s *search) addScores(sh *scoring, a *asked, fresh bool) {
+	var once [64]float32 // as in addList
+	for _, p := range a.listOf(sh) {
+		if p.Count == 0 {
+			continue
+		}
+		sum := &sh.sums[p.Passage]
+		if *sum == 0 {
+			if !fresh {
+				continue
+			}
+			sh.summed = append(sh.summed, p.Passage)
+		}
+		length := sh.passages[p.Passage].Length
+		if p.Count == 1 && length < uint32(len(once)) {
+			if once[length] == 0 {
+				once[length] = float32(score(a.weight, 1, float64(length), s.average))
+			}
+			*sum += once[length]
+		} else {
+			*sum += float32(score(a.weight, float64(p.Count), float64(length), s.average))
+		}
+	}
+}
+
+// mostScore is the most that a passage of a part gets for what is asked for.
+func (s *search) mostScore(sh *scoring, a *asked) float64 {
+	in := &a.in[sh.at]
+	if in.terms != 1 {
+		return a.weight * (bm25K1 + 1)
+	}
+	p, noted := sh.peak(&sh.room, in.term)
+	if !noted {
+		return a.weight * (bm25K1 + 1)
+	}
+	most := 0.0
+	for i, shortest := range p.shortest {
+		count := uint32(i + 1)
+		if i == len(p.shortest)-1 {
+			count = p.most
+		}
+		if shortest != none {
+			most = max(most, score(a.weight, float64(count), float64(shortest), s.average))
+		}
+	}
+	return most
+}
+
+// A peak is how short the passages are that have a term once, twice, three times and more, the shortest
+// of each, and how often it stands in one.
+type peak struct {
+	shortest [4]uint32 // by count, from 1
+	most     uint32
+}
+
+// none says that no passage has a term so often.
+const none = 1<<32 - 1
+
+// peakIn finds the peak of some postings.
+func peakIn(list []posting, passages []passage) peak {
+	p := peak{shortest: [4]uint32{none, none, none, none}}
+	for _, x := range list {
+		if x.Count == 0 {
+			continue
+		}
+		shortest := &p.shortest[min(int(x.Count), len(p.shortest))-1]
+		*shortest, p.most = min(*shortest, passages[x.Passage].Length), max(p.most, x.Count)
+	}
+	return p
+}
+
+// wordsAt is what the words of the query say of a passage.
+func (s *search) wordsAt(sh *scoring, n uint32) worded {
+	if !s.skips {
+		if len(sh.words) == 0 {
+			return worded{}
+		}
+		return sh.words[n]
+	}
+	sh.words = resize(sh.words, len(sh.passages))
+	w := &sh.words[n]
+	if w.score == 0 {
+		if *w = s.read(sh, n); w.score > 0 {
+			sh.touched = append(sh.touched, n)
+		}
+	}
+	return *w
+}
+
+// read makes what the words of the query say of a passage from its own words.
+func (s *search) read(sh *scoring, n uint32) (w worded) {
+	t := s.targetsIn(sh)
+	sh.countTerms(t, n)
+	length := float64(sh.passages[n].Length)
+	for i, j := 0, 0; i < len(s.asked); i++ {
+		count := uint32(0)
+		for ; j < len(t.list) && t.list[j].asked == i; j++ {
+			count = max(count, t.list[j].count)
+			t.list[j].count = 0
+		}
+		if a := &s.asked[i]; count > 0 {
+			w.score += score(a.weight, float64(count), length, s.average)
+			w.covered += a.weight
+		}
+	}
+	return w
+}
+
+// targets are the terms of a part that stand for what is asked for.
+type targets struct {
+	list  []target // by what is asked for
+	terms uint64   // a bit for each, at the lowest of its number: most other terms have another
+	room  []uint32
+}
+
+type target struct {
+	term, count uint32
+	asked       int
+}
+
+// targetsIn lists those of a part.
+func (s *search) targetsIn(sh *scoring) *targets {
+	t := &sh.targets
+	if len(t.list) > 0 {
+		return t
+	}
+	for i := range s.asked {
+		in := &s.asked[i].in[sh.at]
+		if in.terms == 1 {
+			t.list = append(t.list, target{term: in.term, asked: i})
+		}
+		for _, term := range in.more {
+			t.list = append(t.list, target{term: term, asked: i})
+		}
+	}
+	for _, x := range t.list {
+		t.terms |= 1 << (x.term % 64)
+	}
+	return t
+}
+
+// add counts a term of a passage, if it is one.
+func (t *targets) add(term uint32) {
+	if t.terms&(1<<(term%64)) == 0 {
+		return
+	}
+	for i := range t.list {
+		if t.list[i].term == term {
+			t.list[i].count++
+		}
+	}
+}
