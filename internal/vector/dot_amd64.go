@@ -88,3 +88,11 @@ func (c *coarse) likely(sums []int32, factors, spreads []float32, least float64)
 //
 //go:noescape
 func likelyAVX2(sums *int32, factors, spreads *float32, count int, by *bounds) uint64
+
+// prefetch says that a row is about to be read.
+func prefetch(row []int8) { prefetchLines(unsafe.SliceData(row), len(row)) }
+
+// prefetchLines asks for n bytes from memory, without a fault where there are none.
+//
+//go:noescape
+func prefetchLines(row *int8, n int)

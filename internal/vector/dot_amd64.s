@@ -249,3 +249,15 @@ eight:
 	MOVQ      AX, ret+40(FP)
 	VZEROUPPER
 	RET
+
+// func prefetchLines(row *int8, n int)
+TEXT ·prefetchLines(SB), NOSPLIT, $0-16
+	MOVQ row+0(FP), SI
+	MOVQ n+8(FP), CX
+
+line:
+	PREFETCHT0 (SI)
+	ADDQ       $64, SI
+	SUBQ       $64, CX
+	JGT        line
+	RET

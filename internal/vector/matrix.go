@@ -111,15 +111,12 @@ const blockRows = 64
 // [Matrix.Sees] denies, if there is a sketch. What it allocates does not depend on the rows.
 func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float32) error) error {
 	m.check(len(q.codes))
+	if m.sketch != nil && q.coarse != nil {
+		return m.aboveCoarse(q, least, visit)
+	}
 	var sums [blockRows]int32
 	for first := 0; first < len(m.scales); first += blockRows {
 		n := min(blockRows, len(m.scales)-first)
-		if m.sketch != nil && q.coarse != nil {
-			if err := m.aboveCoarse(q, first, sums[:n], least, visit); err != nil {
-				return err
-			}
-			continue
-		}
 		dots(q.codes, m.codes[first*m.dims:(first+n)*m.dims], sums[:n])
 		for i, sum := range sums[:n] {
 			score := m.score(q, sum, first+i)
@@ -134,27 +131,48 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 	return nil
 }
 
-// aboveCoarse is a block of Above, by sketches first.
-func (m *Matrix) aboveCoarse(
-	q *Query, first int, sums []int32, least *float64, visit func(row int, score float32) error,
-) error {
-	s, n, c := m.sketch, m.dims/4, q.coarse
-	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
-	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
-	for likely := c.likely(sums, factors, spreads, *least); likely != 0; likely &= likely - 1 {
-		i := bits.TrailingZeros64(likely)
-		if c.most(sums[i], factors[i], spreads[i]) < *least || !c.sees(sums[i], s.of(first+i), *least) {
-			continue
+// aboveCoarse is Above by sketches first. The rows of a block that are looked at closer lie anywhere
+// in memory: they are on their way while the sketches of the next block are read.
+func (m *Matrix) aboveCoarse(q *Query, least *float64, visit func(row int, score float32) error) error {
+	var closer, before [blockRows]int
+	waiting := before[:0]
+	look := func() error {
+		for _, row := range waiting {
+			score := m.Score(q, row)
+			if float64(score) < *least {
+				continue
+			}
+			if err := visit(row, score); err != nil {
+				return err
+			}
 		}
-		score := m.Score(q, first+i)
-		if float64(score) < *least {
-			continue
-		}
-		if err := visit(first+i, score); err != nil {
+		return nil
+	}
+	for first := 0; first < len(m.scales); first += blockRows {
+		rows := m.closer(q.coarse, first, *least, closer[:0])
+		if err := look(); err != nil {
 			return err
 		}
+		waiting = append(before[:0], rows...)
 	}
-	return nil
+	return look()
+}
+
+// closer lists the rows of a block that are to be looked at closer.
+func (m *Matrix) closer(c *coarse, first int, least float64, rows []int) []int {
+	var memory [blockRows]int32
+	s, n, sums := m.sketch, m.dims/4, memory[:min(blockRows, len(m.scales)-first)]
+	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
+	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
+	for likely := c.likely(sums, factors, spreads, least); likely != 0; likely &= likely - 1 {
+		i := bits.TrailingZeros64(likely)
+		if c.most(sums[i], factors[i], spreads[i]) < least || !c.sees(sums[i], s.of(first+i), least) {
+			continue
+		}
+		prefetch(m.row(first + i))
+		rows = append(rows, first+i)
+	}
+	return rows
 }
 
 // Compact drops the rows that keep refuses and closes the gaps, in order. It

@@ -13,7 +13,7 @@ import (
 // query then, as where all postings are read, so that they are the same to the bit.
 const (
 	skipFrom = 4096 // postings of a query; fewer are read
-	readCost = 24   // postings that are read in the time in which the words of a passage are
+	readCost = 64   // postings that are read in the time in which the words of a passage are
 
 	// slack is more than sums in float32 of at most maxQueryTerms numbers are off.
 	slack = 1e-4
