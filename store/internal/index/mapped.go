@@ -206,10 +206,10 @@ func (m *mapped) heardOf(room *[]posting, term uint32) []heard {
 			list = append(list, heard{uint32(q), count})
 		}
 	}
-	if len(list) > len(postings)/2 {
+	if len(list)*8 > len(postings)*7 {
 		list = nil
 	}
-	if m.heard == nil || m.hears+len(list) > len(m.Passages) {
+	if m.heard == nil || m.hears+len(list) > 2*len(m.Passages) {
 		m.heard, m.hears = map[uint32][]heard{}, 0
 	}
 	m.heard[term] = list

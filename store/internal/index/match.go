@@ -43,13 +43,13 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if err != nil {
 		return nil, err
 	}
-	out := make([]loci.Hit, 0, len(hits))
-	for _, h := range hits {
-		out = append(out, *h)
-	}
-	slices.SortFunc(out, func(a, b loci.Hit) int {
+	order := slices.SortedFunc(maps.Values(hits), func(a, b *loci.Hit) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
+	out := make([]loci.Hit, len(order))
+	for i, h := range order {
+		out[i] = *h
+	}
 	return out, nil
 }
 
@@ -242,6 +242,8 @@ type search struct {
 
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
+
+	beside map[place]neighbours // that were looked for
 }
 
 // Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all

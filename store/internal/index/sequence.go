@@ -196,36 +196,62 @@ func nearest(i, n int, get func(i int) (m member, alive bool), visit func(side i
 	}
 }
 
-// around calls visit for the entries next to one in its sequence, up to two on each
-// side: −1 is the one before, 1 the one after.
-func (s *search) around(at place, visit func(distance int, at place)) {
-	sh := &s.parts[at.part]
-	e := sh.seen(at.entry)
-	if e.sequence == 0 {
+// A neighbour stands beside an entry in its sequence.
+type neighbour struct {
+	member
+	place
+}
+
+// neighbours are up to two on each side of an entry, the nearest first.
+type neighbours [2]struct {
+	list [2]neighbour
+	n    int
+}
+
+// put takes in one of a side, if it is among the two nearest. toward is 1 where those that stand later
+// are nearer.
+func (n *neighbours) put(side, toward int, one neighbour) {
+	in := &n[side]
+	at := in.n
+	for at > 0 && toward*one.compare(in.list[at-1].member) > 0 {
+		at--
+	}
+	if at == len(in.list) {
 		return
 	}
-	type neighbour struct {
-		member
-		place
+	in.n = min(in.n+1, len(in.list))
+	copy(in.list[at+1:], in.list[at:])
+	in.list[at] = one
+}
+
+// around are the entries next to one in its sequence. They are asked for again.
+func (s *search) around(at place) neighbours {
+	if n, known := s.beside[at]; known {
+		return n
 	}
-	var before, after []neighbour
-	q := &sh.shard.sequences[e.sequence]
-	for i := sh.first; i < len(s.parts) && s.parts[i].shard == sh.shard; i++ {
-		s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
-			if side < 0 {
-				before = append(before, neighbour{m, place{i, m.entry}})
-			} else {
-				after = append(after, neighbour{m, place{i, m.entry}})
-			}
-		})
+	var n neighbours
+	sh := &s.parts[at.part]
+	if e := sh.seen(at.entry); e.sequence != 0 {
+		q := &sh.shard.sequences[e.sequence]
+		for i := sh.first; i < len(s.parts) && s.parts[i].first == sh.first; i++ {
+			s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
+				n.put(max(side, 0), -side, neighbour{m, place{i, m.entry}})
+			})
+		}
 	}
-	slices.SortFunc(before, func(a, b neighbour) int { return b.compare(a.member) })
-	slices.SortFunc(after, func(a, b neighbour) int { return a.compare(b.member) })
-	for i, n := range before[:min(2, len(before))] {
-		visit(-1-i, n.place)
+	if s.beside == nil {
+		s.beside = map[place]neighbours{}
 	}
-	for i, n := range after[:min(2, len(after))] {
-		visit(1+i, n.place)
+	s.beside[at] = n
+	return n
+}
+
+// each calls visit for each of them: −1 is the one before, 1 the one after.
+func (n *neighbours) each(visit func(distance int, at place)) {
+	for side, sign := range [2]int{-1, 1} {
+		for i, one := range n[side].list[:n[side].n] {
+			visit(sign*(i+1), one.place)
+		}
 	}
 }
 
@@ -245,7 +271,8 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		if h.Lifter {
 			continue
 		}
-		s.around(at, func(distance int, beside place) {
+		n := s.around(at)
+		n.each(func(distance int, beside place) {
 			if _, found := hits[beside]; found {
 				i := distance + 2
 				if i > 2 {
@@ -261,7 +288,8 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 // addBeside adds what stands next to some hits and is none yet, and returns it.
 func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (added []place, err error) {
 	for _, at := range of {
-		s.around(at, func(_ int, beside place) {
+		n := s.around(at)
+		n.each(func(_ int, beside place) {
 			if hits[beside] != nil || err != nil {
 				return
 			}
