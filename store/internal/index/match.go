@@ -207,7 +207,7 @@ func (c *scratch) release() {
 	}
 	c.words, c.touched = c.words[:0], c.touched[:0]
 	c.forget()
-	c.targets.list, c.targets.terms = c.targets.list[:0], 0
+	c.targets.list, c.targets.counts, c.targets.terms = c.targets.list[:0], c.targets.counts[:0], 0
 	scratches.Put(c)
 }
 

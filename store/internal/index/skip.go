@@ -69,11 +69,11 @@ func (s *search) fewTagged(sh *scoring) bool {
 
 // heldIn is about how many passages of a part have what is asked for.
 func (a *asked) heldIn(sh *scoring) int {
-	if in := &a.in[sh.at]; in.terms != 1 {
-		return len(in.list)
-	} else {
+	in := &a.in[sh.at]
+	if in.terms == 1 {
 		return sh.holding(in.term)
 	}
+	return len(in.list)
 }
 
 // rarestFirst numbers what is asked for, what a passage gets most for first.
@@ -231,15 +231,9 @@ func (s *search) wordsAt(sh *scoring, n uint32) worded {
 
 // read makes what the words of the query say of a passage from its own words.
 func (s *search) read(sh *scoring, n uint32) (w worded) {
-	t := s.targetsIn(sh)
-	sh.countTerms(t, n)
+	counts := s.targetsIn(sh).in(sh, n)
 	length := float64(sh.passages[n].Length)
-	for i, j := 0, 0; i < len(s.asked); i++ {
-		count := uint32(0)
-		for ; j < len(t.list) && t.list[j].asked == i; j++ {
-			count = max(count, t.list[j].count)
-			t.list[j].count = 0
-		}
+	for i, count := range counts {
 		if a := &s.asked[i]; count > 0 {
 			w.score += score(a.weight, float64(count), length, s.average)
 			w.covered += a.weight
@@ -250,9 +244,10 @@ func (s *search) read(sh *scoring, n uint32) (w worded) {
 
 // targets are the terms of a part that stand for what is asked for.
 type targets struct {
-	list  []target // by what is asked for
-	terms uint64   // a bit for each, at the lowest of its number: most other terms have another
-	room  []uint32
+	list   []target // by term
+	terms  uint64   // a bit for each, at the lowest of its number: most other terms have another
+	counts []uint32 // by what is asked for
+	room   []uint32
 }
 
 type target struct {
@@ -263,9 +258,10 @@ type target struct {
 // targetsIn lists those of a part.
 func (s *search) targetsIn(sh *scoring) *targets {
 	t := &sh.targets
-	if len(t.list) > 0 {
+	if len(t.counts) > 0 {
 		return t
 	}
+	t.counts = slices.Grow(t.counts, len(s.asked))[:len(s.asked)]
 	for i := range s.asked {
 		in := &s.asked[i].in[sh.at]
 		if in.terms == 1 {
@@ -275,10 +271,22 @@ func (s *search) targetsIn(sh *scoring) *targets {
 			t.list = append(t.list, target{term: term, asked: i})
 		}
 	}
+	slices.SortFunc(t.list, func(a, b target) int { return cmp.Compare(a.term, b.term) })
 	for _, x := range t.list {
 		t.terms |= 1 << (x.term % 64)
 	}
 	return t
+}
+
+// in is how often a passage has what is asked for, good until the next call.
+func (t *targets) in(sh *scoring, passage uint32) []uint32 {
+	sh.countTerms(t, passage)
+	clear(t.counts)
+	for i := range t.list {
+		x := &t.list[i]
+		t.counts[x.asked], x.count = max(t.counts[x.asked], x.count), 0
+	}
+	return t.counts
 }
 
 // add counts a term of a passage, if it is one.
@@ -286,9 +294,8 @@ func (t *targets) add(term uint32) {
 	if t.terms&(1<<(term%64)) == 0 {
 		return
 	}
-	for i := range t.list {
-		if t.list[i].term == term {
-			t.list[i].count++
-		}
+	i, _ := slices.BinarySearchFunc(t.list, term, func(x target, term uint32) int { return cmp.Compare(x.term, term) })
+	for ; i < len(t.list) && t.list[i].term == term; i++ {
+		t.list[i].count++
 	}
 }

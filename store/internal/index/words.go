@@ -117,11 +117,11 @@ type askedIn struct {
 
 // listOf are the postings of what is asked for in a part, good until the next call for it.
 func (a *asked) listOf(sh *scoring) []posting {
-	if in := &a.in[sh.at]; in.terms != 1 {
-		return in.list
-	} else {
+	in := &a.in[sh.at]
+	if in.terms == 1 {
 		return sh.listIn(&sh.room, in.term)
 	}
+	return in.list
 }
 
 // rarity says how much a word of the query counts in its vector: the rarer in what is

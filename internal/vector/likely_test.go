@@ -1,0 +1,44 @@
+package vector
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// What a first look in float32 passes over, a look in float64 does, too: at any scale, where the two
+// are nearly equal, and where numbers are too great or too small for a float32.
+func TestAFirstLookPassesOverNothing(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(31, 32))
+	some := func(x float64) float64 { return x * (1 + rng.Float64()) }
+	for range 20_000 {
+		size := math.Pow(10, float64(rng.IntN(60)-30))
+		c := coarse{sum: int32(rng.IntN(40_000) - 20_000), worth: some(1e-5 * size), slack: some(1e-3 * size),
+			spread: some(size)}
+		c.narrowed()
+		rows := 1 + rng.IntN(blockRows)
+		sums, factors, spreads := make([]int32, rows), make([]float32, rows), make([]float32, rows)
+		for i := range sums {
+			sums[i] = int32(rng.IntN(80_000) - 40_000)
+			factors[i], spreads[i] = float32(some(1)), float32(some(0.1))
+			switch rng.IntN(40) {
+			case 0:
+				spreads[i] = float32(math.Inf(1))
+			case 1:
+				factors[i], spreads[i] = 0, 0
+			}
+		}
+		i := rng.IntN(rows) // what one row may get is what must be reached, or a little more or less
+		least := c.most(sums[i], factors[i], spreads[i]) * (1 + 1e-7*float64(rng.IntN(3)-1))
+		bits := c.likely(sums, factors, spreads, least)
+		for i := range sums {
+			if bits&(1<<i) == 0 && !(c.most(sums[i], factors[i], spreads[i]) < least) {
+				t.Fatalf("row %d of %d is passed over: %v of %v", i, rows, c.most(sums[i], factors[i], spreads[i]), least)
+			}
+		}
+		if rows < blockRows && bits>>rows != 0 {
+			t.Fatalf("there are bits for more than %d rows", rows)
+		}
+	}
+}
