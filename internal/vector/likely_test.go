@@ -13,7 +13,10 @@ func TestAFirstLookPassesOverNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	some := func(x float64) float64 { return x * (1 + rng.Float64()) }
 	for range 20_000 {
-		size := math.Pow(10, float64(rng.IntN(60)-30))
+		size, far := math.Pow(10, float64(rng.IntN(80)-40)), 1.0
+		if rng.IntN(2) == 0 { // rows as large as the query is small
+			far = 1 / size
+		}
 		c := coarse{sum: int32(rng.IntN(40_000) - 20_000), worth: some(1e-5 * size), slack: some(1e-3 * size),
 			spread: some(size)}
 		c.narrowed()
@@ -21,7 +24,7 @@ func TestAFirstLookPassesOverNothing(t *testing.T) {
 		sums, factors, spreads := make([]int32, rows), make([]float32, rows), make([]float32, rows)
 		for i := range sums {
 			sums[i] = int32(rng.IntN(80_000) - 40_000)
-			factors[i], spreads[i] = float32(some(1)), float32(some(0.1))
+			factors[i], spreads[i] = float32(some(far)), float32(some(0.1*far))
 			switch rng.IntN(40) {
 			case 0:
 				spreads[i] = float32(math.Inf(1))

@@ -57,7 +57,7 @@ func (s *search) addCovered(hits map[place]*loci.Hit) {
 	}
 	room := 0 // members for which reading the postings would cost as much
 	for i := range s.asked {
-		room += s.asked[i].holders / readCost
+		room += s.asked[i].holders / s.readCost
 	}
 	large := map[sequenceOf]bool{}
 	for of := range best {

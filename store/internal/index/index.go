@@ -38,13 +38,13 @@ type Index struct {
 
 	gatherings *gatherings
 
-	coarseAbove, sketchFrom, skipFrom int // see the bounds
+	coarseAbove, sketchFrom, skipFrom, readCost int // see the bounds
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
 func New(space loci.Space) *Index {
 	return &Index{space: space, shards: map[Key]*shard{}, gatherings: newGatherings(),
-		coarseAbove: coarseAbove, sketchFrom: sketchFrom, skipFrom: skipFrom}
+		coarseAbove: coarseAbove, sketchFrom: sketchFrom, skipFrom: skipFrom, readCost: readCost}
 }
 
 // Space returns the space whose vectors the index holds.

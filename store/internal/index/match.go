@@ -22,7 +22,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom}
+	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost}
 	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
@@ -237,7 +237,7 @@ type search struct {
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 
-	coarseAbove, skipFrom int
+	coarseAbove, skipFrom, readCost int
 	bm25
 
 	order []int     // see [search.rarestFirst]

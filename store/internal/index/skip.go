@@ -64,7 +64,7 @@ func (s *search) fewTagged(sh *scoring) bool {
 	for i := range s.asked {
 		postings += s.asked[i].heldIn(sh)
 	}
-	return have*readCost < postings
+	return have*s.readCost < postings
 }
 
 // heldIn is about how many passages of a part have what is asked for.
@@ -109,7 +109,7 @@ func (s *search) touch(
 		a, fresh := &s.asked[j], rests[k] >= least
 		if !fresh {
 			sh.prune(rests[k], least)
-			if len(sh.summed)*readCost <= a.heldIn(sh) {
+			if len(sh.summed)*s.readCost <= a.heldIn(sh) {
 				return rests[k]
 			}
 		}
