@@ -243,7 +243,7 @@ type search struct {
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
 
-	beside map[place]neighbours // that were looked for
+	beside map[place]*neighbours // that were looked for
 }
 
 // Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all

@@ -224,23 +224,24 @@ func (n *neighbours) put(side, toward int, one neighbour) {
 	in.list[at] = one
 }
 
-// around are the entries next to one in its sequence. They are asked for again.
-func (s *search) around(at place) neighbours {
-	if n, known := s.beside[at]; known {
+// around are the entries next to one in its sequence; nil: it is in none. They are asked for again.
+func (s *search) around(at place) *neighbours {
+	sh := &s.parts[at.part]
+	e := sh.seen(at.entry)
+	if e.sequence == 0 {
+		return nil
+	}
+	if n := s.beside[at]; n != nil {
 		return n
 	}
-	var n neighbours
-	sh := &s.parts[at.part]
-	if e := sh.seen(at.entry); e.sequence != 0 {
-		q := &sh.shard.sequences[e.sequence]
-		for i := sh.first; i < len(s.parts) && s.parts[i].first == sh.first; i++ {
-			s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
-				n.put(max(side, 0), -side, neighbour{m, place{i, m.entry}})
-			})
-		}
+	n, q := new(neighbours), &sh.shard.sequences[e.sequence]
+	for i := sh.first; i < len(s.parts) && s.parts[i].first == sh.first; i++ {
+		s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
+			n.put(max(side, 0), -side, neighbour{m, place{i, m.entry}})
+		})
 	}
 	if s.beside == nil {
-		s.beside = map[place]neighbours{}
+		s.beside = map[place]*neighbours{}
 	}
 	s.beside[at] = n
 	return n
@@ -248,6 +249,9 @@ func (s *search) around(at place) neighbours {
 
 // each calls visit for each of them: −1 is the one before, 1 the one after.
 func (n *neighbours) each(visit func(distance int, at place)) {
+	if n == nil {
+		return
+	}
 	for side, sign := range [2]int{-1, 1} {
 		for i, one := range n[side].list[:n[side].n] {
 			visit(sign*(i+1), one.place)
@@ -271,8 +275,7 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		if h.Lifter {
 			continue
 		}
-		n := s.around(at)
-		n.each(func(distance int, beside place) {
+		s.around(at).each(func(distance int, beside place) {
 			if _, found := hits[beside]; found {
 				i := distance + 2
 				if i > 2 {
@@ -288,8 +291,7 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 // addBeside adds what stands next to some hits and is none yet, and returns it.
 func (s *search) addBeside(hits map[place]*loci.Hit, of []place, lifters bool) (added []place, err error) {
 	for _, at := range of {
-		n := s.around(at)
-		n.each(func(_ int, beside place) {
+		s.around(at).each(func(_ int, beside place) {
 			if hits[beside] != nil || err != nil {
 				return
 			}
