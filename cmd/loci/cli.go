@@ -33,8 +33,8 @@ type cli struct {
 	Import      importCmd      `cmd:"" group:"upkeep" help:"Read memories from a file."`
 	Stats       statsCmd       `cmd:"" group:"upkeep" help:"Count what is remembered."`
 	Events      eventsCmd      `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
-	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder and switch search to them."`
-	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
+	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder, and search them."`
+	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what expired, note what faded, make missing vectors."`
 	Migrate     migrateCmd     `cmd:"" group:"upkeep" help:"Bring the tables of a PostgreSQL database to this version."`
 	Consolidate consolidateCmd `cmd:"" group:"upkeep" help:"Turn episodes into facts and rules with a language model."`
 	BackupOf    backupCmd      `cmd:"" name:"backup" group:"upkeep" help:"Write, check and restore backups of a whole store."`
@@ -44,7 +44,7 @@ type cli struct {
 	Key      keyCmd    `cmd:"" group:"server" help:"Make and end the keys that callers of \"loci serve\" have."`
 	TenantOf tenantCmd `cmd:"" name:"tenant" group:"server" help:"Make, list and end tenants, and say what their callers may do."`
 
-	Setup     setupCmd   `cmd:"" group:"agent" help:"Connect the agents on this machine: enter Loci in their configuration."`
+	Setup     setupCmd   `cmd:"" group:"agent" help:"Connect the agents on this machine to Loci."`
 	MCP       mcpCmd     `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
 	Serve     serveCmd   `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
 	ServiceOf serviceCmd `cmd:"" name:"service" group:"agent" help:"Let \"loci serve\" run in the background: install, remove, status."`
@@ -52,12 +52,12 @@ type cli struct {
 	Hook      hookCmd    `cmd:"" group:"agent" help:"Add what is remembered to a prompt, as a hook of a coding agent."`
 	Call      callCmd    `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
-	Demo       demoCmd       `cmd:"" group:"about" help:"See what it does, on a store of its own that is deleted at the end."`
+	Demo       demoCmd       `cmd:"" group:"about" help:"See what it does, in 20 seconds, on a store of its own."`
 	Version    versionCmd    `cmd:"" group:"about" help:"Show the version."`
 	Completion completionCmd `cmd:"" group:"about" help:"Print a completion script for a shell."`
-	Man        manCmd        `cmd:"" name:"__man" hidden:"" help:"Print the manual as a man page."`
-	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" help:"Print completions of the words so far."`
-	Config     configCmd     `cmd:"" hidden:"" help:"About the configuration."`
+	Man        manCmd        `cmd:"" name:"__man" group:"about" hidden:"" help:"Print the manual as a man page."`
+	Complete   completeCmd   `cmd:"" name:"__complete" group:"about" hidden:"" help:"Print completions of the words so far."`
+	Config     configCmd     `cmd:"" group:"about" hidden:"" help:"About the configuration."`
 }
 
 // flags are what every command takes. A nil flag was not given: it leaves the
@@ -99,12 +99,11 @@ func (f *flags) given() map[string]string {
 const description = `The memory of AI agents: remember, search, correct and forget.
 
     loci save "Prefers window seats." --tag travel
-    loci search where do I like to sit
+    loci search "where do I like to sit"
     loci mcp
 
 Settings come from flags, else from environment variables such as LOCI_STORE, else from one YAML file; then from
-defaults. Without any, the memory of the user "default" is in a file in the user's data directory.
+defaults. Without any, the memory of the user "default" is in a file in the user's data directory.`
 
-Exit codes:
-
-` + exitTable
+// exitCodesHelp stands at the end of loci --help.
+const exitCodesHelp = "Exit codes:\n\n" + exitTable

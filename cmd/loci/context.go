@@ -21,8 +21,8 @@ func (*contextCmd) Help() string {
 	return `Prints the block of memories that the agent of --agent gets for a prompt: facts, rules and recent episodes by score; without an
 agent, those of all agents. With --json it also says what was left out, and how each score came about.
 
-    loci context book a seat on the train
-    loci --agent health context help the user with a diet --budget 1000`
+    loci context "book a seat on the train"
+    loci --agent health context "help the user with a diet" --budget 1000`
 }
 
 // Run makes a context.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
@@ -46,14 +45,12 @@ func (c *eraseCmd) Run(a *app) error {
 		return loci.Errorf(loci.Invalid, "--expect-tenant goes with --tenant-data")
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
-	for _, name := range c.Kind {
-		if _, err := spelling.OneOf(name, string(loci.KindFact), string(item.Kind), string(loci.KindRule),
-			string(loci.KindEpisode), string(session.Kind)); err != nil {
-			return loci.Errorf(loci.Invalid, "--kind: %v", err)
-		}
-		q.Kinds = append(q.Kinds, loci.Kind(name))
+	err := checkNames("--kind", c.Kind, string(loci.KindFact), string(item.Kind), string(loci.KindRule),
+		string(loci.KindEpisode), string(session.Kind))
+	if err != nil {
+		return err
 	}
-	var err error
+	q.Kinds = namesOf[loci.Kind](c.Kind)
 	if q.Where, err = parseFilter(c.Filter); err != nil {
 		return err
 	}
@@ -109,11 +106,16 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, fileError("standard input", err)
 	}
-	if strings.TrimSpace(line) != strconv.FormatInt(count, 10) {
-		return 0, &loci.Error{Code: loci.Conflict, Msg: "nothing was erased: you typed another number",
-			Recovery: fmt.Sprintf("Run it again, and type %d if you mean all of them.", count)}
+	switch strings.TrimSpace(line) {
+	case strconv.FormatInt(count, 10):
+		return count, nil
+	case "":
+		line = "nothing was erased: you typed nothing"
+	default:
+		line = "nothing was erased: you typed something else than the number"
 	}
-	return count, nil
+	return 0, &loci.Error{Code: loci.Conflict, Msg: line,
+		Recovery: fmt.Sprintf("Run it again, and type %d if you mean all of them.", count)}
 }
 
 func (c *eraseCmd) eraseTenant(a *app) error {

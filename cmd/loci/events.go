@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/view"
 )
 
 type eventsCmd struct {
@@ -22,7 +24,9 @@ type eventsCmd struct {
 
 // Help is shown below the usage.
 func (*eventsCmd) Help() string {
-	return `Events tell who did what to which memory and when, never what it says.
+	return `Events tell who did what to which memory and when, never what it says. Who: the actor "local" is this machine, where nobody
+is asked who they are; on a server it is the key or the user of the caller. With which program a memory was saved,
+"loci get" shows as its source. Of a memory that was erased, the log cannot tell whether it was a note or a fact.
 
     loci events --since 7d --type erased
     loci events --verify`
@@ -63,9 +67,13 @@ func (c *eventsCmd) Run(a *app) error {
 		}{append([]loci.Event{}, events...), next})
 	}
 	t := table{wide: c.Wide, head: []string{"AGE", "TYPE", "KIND", "MEMORY", "ACTOR", "DETAILS"}}
-	for _, e := range events {
-		id := a.shortID(e.Entity.String(), c.Wide)
-		t.add(a.when(e.At), string(e.Type), string(e.Kind), id, e.Actor, string(e.Payload))
+	kinds, err := a.kindsOf(m, events)
+	if err != nil {
+		return err
+	}
+	for i, e := range events {
+		id := a.shortID(shownID(e.Entity, kinds[i] == view.KindNote), c.Wide)
+		t.add(a.when(e.At), string(e.Type), string(kinds[i]), id, e.Actor, string(e.Payload))
 	}
 	if len(events) == 0 && c.Cursor == "" {
 		a.note("%s", c.whyEmpty())
@@ -73,6 +81,43 @@ func (c *eventsCmd) Run(a *app) error {
 	t.print(a)
 	a.more(next)
 	return nil
+}
+
+// noteOrFact is the kind of what was erased: the log has one word for both, and only the memory
+// itself could tell.
+const noteOrFact loci.Kind = "note or fact"
+
+// kindsOf are the kinds of what events are about, as all other commands call them.
+func (a *app) kindsOf(m *loci.Memory, events []loci.Event) ([]loci.Kind, error) {
+	of := loci.Filter{
+		Within: []loci.Namespace{m.View().Namespace}, Kinds: []loci.Kind{loci.KindFact}, NotLive: true, At: m.Now(),
+	}
+	for _, e := range events {
+		if e.Kind == loci.KindFact && !slices.Contains(of.IDs, e.Entity) {
+			of.IDs = append(of.IDs, e.Entity)
+		}
+	}
+	known := map[loci.ID]loci.Kind{}
+	if len(of.IDs) > 0 {
+		records, _, err := m.Records(a.ctx, of, loci.Page{Limit: len(of.IDs), NoText: true})
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			entry, err := view.Of(a.ctx, m, &records[i], of.At)
+			if err != nil {
+				return nil, err
+			}
+			known[entry.ID] = entry.Kind
+		}
+	}
+	kinds := make([]loci.Kind, len(events))
+	for i, e := range events {
+		if kinds[i] = e.Kind; e.Kind == loci.KindFact {
+			kinds[i] = cmp.Or(known[e.Entity], noteOrFact)
+		}
+	}
+	return kinds, nil
 }
 
 // whyEmpty says what to do about an empty list.
@@ -89,16 +134,10 @@ func (c *eventsCmd) filter(now time.Time) (f loci.EventFilter, err error) {
 			return f, err
 		}
 	}
-	for _, name := range c.Type {
-		names := make([]string, len(loci.EventTypes))
-		for i, t := range loci.EventTypes {
-			names[i] = string(t)
-		}
-		if _, err := spelling.OneOf(name, names...); err != nil {
-			return f, loci.Errorf(loci.Invalid, "--type: %v", err)
-		}
-		f.Types = append(f.Types, loci.EventType(name))
+	if err := checkNames("--type", c.Type, textsOf(loci.EventTypes)...); err != nil {
+		return f, err
 	}
+	f.Types = namesOf[loci.EventType](c.Type)
 	at, err := periodOf(c.Since, c.Until, now)
 	f.Since, f.Until = at.since, at.until
 	return f, err
@@ -141,10 +180,10 @@ func (c *eventsCmd) printReport(a *app, report loci.ChainReport) {
 		a.printf("%s\n", number(report.Events, "event is as it was written", "events are as they were written"))
 	}
 	if report.Emptied > 0 {
-		a.printf("%d of them lost their details to an erase\n", report.Emptied)
+		a.printf("%s to an erase\n", number(report.Emptied, "of them lost its details", "of them lost their details"))
 	}
 	if report.Older > 0 {
-		a.printf("%d more are older than the chain and not proven\n", report.Older)
+		a.printf("%s than the chain and not proven\n", number(report.Older, "more is older", "more are older"))
 	}
 	a.printf("head\t%s\n", report.Head)
 }

@@ -32,11 +32,17 @@ It says how many memories in other namespaces are not in it: loci namespaces lis
 
 // Run exports a namespace.
 func (c *exportCmd) Run(a *app) error {
+	if err := checkWhich(c.Kind, c.State); err != nil {
+		return err
+	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
 	}
 	show, end := a.progress("exporting")
+	if c.File == "-" && isTerminal(a.rawOut) { // the lines themselves show how far it is
+		show = func(int64) {}
+	}
 	defer end()
 	q := view.Query{Kinds: namesOf[loci.Kind](c.Kind), States: namesOf[view.State](c.State)}
 	if c.File == "-" {

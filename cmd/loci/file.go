@@ -193,10 +193,18 @@ func (c *fileListCmd) Run(a *app) error {
 			t.add(bytes, lines, a.when(f.UpdatedAt), name)
 		}
 		if len(t.rows) == 0 {
-			a.note("nothing yet; try: loci file append /notes.md \"Window seats.\"")
+			a.note("%s", c.whyEmpty())
 		}
 		t.print(a)
 	})
+}
+
+// whyEmpty says what to do about an empty list.
+func (c *fileListCmd) whyEmpty() string {
+	if c.Path != "/" {
+		return "nothing is there; loci file list -r shows all files"
+	}
+	return "nothing yet; try: loci file append /notes.md \"Window seats.\""
 }
 
 type fileAppendCmd struct {

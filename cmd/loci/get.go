@@ -69,11 +69,9 @@ func (c *getCmd) Run(a *app) error {
 			)
 		}
 	}
-	if c.Links {
+	if c.Links && len(*out.Links) > 0 {
 		a.printf("\n")
-		for _, l := range *out.Links {
-			a.printf("%s\t%s\t%s\n", l.From, l.Type, l.To)
-		}
+		a.tabulateLinks(*out.Links, false)
 	}
 	return nil
 }

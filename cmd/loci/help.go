@@ -25,7 +25,7 @@ type helpFlag bool
 func (helpFlag) BeforeReset(ctx *kong.Context, a *app) error {
 	asked := ctx.Model.Name
 	if command := ctx.Selected(); command != nil {
-		asked = command.FullPath()
+		asked += " " + pathOf(command)
 	}
 	var common []string
 	for _, flag := range ctx.Model.Flags {
@@ -38,7 +38,11 @@ func (helpFlag) BeforeReset(ctx *kong.Context, a *app) error {
 		return err
 	}
 	width, room := 0, min(helpColumns, terminalWidth(a.rawOut))
-	lines := "\n" + terminal.Wrap("Flags of every command, explained by "+asked+" --help-all:", room, 0)
+	lines := "\n"
+	if ctx.Selected() == nil {
+		lines += terminal.Wrap(`"loci COMMAND --help" explains a command, or lists the commands below it.`, room, 0) + "\n\n"
+	}
+	lines += terminal.Wrap("Flags of every command, explained by "+asked+" --help-all:", room, 0)
 	for _, name := range common {
 		if width -= len(name) + 1; width < 0 {
 			lines += "\n "
@@ -48,6 +52,17 @@ func (helpFlag) BeforeReset(ctx *kong.Context, a *app) error {
 	}
 	if _, err := fmt.Fprintln(ctx.Stdout, lines); err != nil {
 		return err
+	}
+	return endHelp(ctx)
+}
+
+// endHelp writes what stands below the help of the whole program: the exit codes come last,
+// since who asks for help looks for a command.
+func endHelp(ctx *kong.Context) error {
+	if ctx.Selected() == nil {
+		if _, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", exitCodesHelp); err != nil {
+			return err
+		}
 	}
 	return errHelp
 }
@@ -60,7 +75,14 @@ func (helpAllFlag) BeforeReset(ctx *kong.Context) error {
 	if err := ctx.PrintUsage(false); err != nil {
 		return err
 	}
-	return errHelp
+	return endHelp(ctx)
+}
+
+// asksHelp reports whether arguments ask for help: it is shown instead of what they name.
+func asksHelp(args []string) bool {
+	return slices.ContainsFunc(args[:endOfFlags(args)], func(arg string) bool {
+		return arg == "--help" || arg == "--help-all" || arg == "-h"
+	})
 }
 
 // asFlags are the arguments with the words that other programs take for help and

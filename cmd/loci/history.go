@@ -2,10 +2,9 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/jsonform"
-	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -19,7 +18,10 @@ func (c *read) memory(a *app, scope loci.Scope) (*loci.Memory, loci.ID, error) {
 	return c.ID.in(a, c.place, "", scope)
 }
 
-type historyCmd struct{ read }
+type historyCmd struct {
+	read
+	width
+}
 
 // Help is shown below the usage.
 func (*historyCmd) Help() string {
@@ -43,15 +45,18 @@ func (c *historyCmd) Run(a *app) error {
 		Revisions []loci.Revision `json:"revisions"`
 		Chain     []memoryJSON    `json:"chain"`
 	}{past.Revisions, []memoryJSON{}}
-	t := table{head: []string{"WHAT", "UNTIL", "CONTENT"}}
+	t := table{wide: c.Wide, head: []string{"WHAT", "ENDED", "CONTENT"}}
 	for _, r := range past.Revisions {
 		t.add("version "+rank(int(r.Version)), a.when(r.ReplacedAt), r.Text)
 	}
 	for i := range past.Chain {
 		shown := entryJSON(&past.Chain[i])
 		out.Chain = append(out.Chain, shown)
-		until, _ := shown.Details["valid_until"].(string)
-		t.add(shown.ID+" "+string(shown.State), until, shown.said())
+		ended, _ := shown.Details["valid_until"].(string)
+		if at, err := time.Parse(time.RFC3339, ended); err == nil {
+			ended = a.when(at)
+		}
+		t.add(a.shortID(shown.ID, c.Wide)+" "+string(shown.State), ended, shown.said())
 	}
 	if a.json {
 		return a.printJSON(out)
@@ -60,7 +65,10 @@ func (c *historyCmd) Run(a *app) error {
 	return nil
 }
 
-type linksCmd struct{ read }
+type linksCmd struct {
+	read
+	width
+}
 
 // Help is shown below the usage.
 func (*linksCmd) Help() string {
@@ -73,10 +81,10 @@ func (c *linksCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.printLinks(m, id)
+	return a.printLinks(m, id, c.Wide)
 }
 
-func (a *app) printLinks(m *loci.Memory, id loci.ID) error {
+func (a *app) printLinks(m *loci.Memory, id loci.ID, wide bool) error {
 	links, err := view.Links(a.ctx, m, id)
 	if err != nil {
 		return err
@@ -84,12 +92,19 @@ func (a *app) printLinks(m *loci.Memory, id loci.ID) error {
 	if a.json {
 		return a.printJSON(map[string]any{"links": links})
 	}
-	t := table{head: []string{"FROM", "TYPE", "TO"}}
+	if len(links) == 0 {
+		a.note("no links; to make one: loci link ID related_to OTHER")
+	}
+	a.tabulateLinks(links, wide)
+	return nil
+}
+
+func (a *app) tabulateLinks(links []loci.Link, wide bool) {
+	t := table{wide: wide, head: []string{"FROM", "TYPE", "TO"}}
 	for _, l := range links {
-		t.add(l.From.String(), string(l.Type), l.To.String())
+		t.add(a.shortID(l.From.String(), wide), string(l.Type), a.shortID(l.To.String(), wide))
 	}
 	t.print(a)
-	return nil
 }
 
 type linkCmd struct {
@@ -123,10 +138,13 @@ func (c *linkCmd) Run(a *app) error {
 	if err := view.Link(a.ctx, m, from, loci.LinkType(c.Type), to); err != nil {
 		return err
 	}
-	return a.printLinks(m, from)
+	return a.printLinks(m, from, false)
 }
 
-type provenanceCmd struct{ read }
+type provenanceCmd struct {
+	read
+	width
+}
 
 // Help is shown below the usage.
 func (*provenanceCmd) Help() string {
@@ -157,15 +175,15 @@ func (c *provenanceCmd) Run(a *app) error {
 			Events  []loci.Event `json:"events"`
 		}{origin.Source, from, origin.Missing, origin.Events})
 	}
-	t := table{head: []string{"WHAT", "WHEN", "WHICH"}}
+	t := table{wide: c.Wide, head: []string{"WHAT", "AGE", "WHICH"}}
 	if source := strings.TrimSpace(origin.Source.Kind + " " + origin.Source.Client + " " + origin.Source.Tool); source != "" {
 		t.add("source", "", source)
 	}
 	for i := range from {
-		t.add("from", a.when(from[i].CreatedAt), from[i].ID+" "+from[i].said())
+		t.add("from", a.when(from[i].CreatedAt), a.shortID(from[i].ID, c.Wide)+" "+from[i].said())
 	}
 	for _, e := range origin.Events {
-		t.add(string(e.Type), jsonform.Time(e.At), terminal.Clean(e.Actor, false))
+		t.add(string(e.Type), a.when(e.At), e.Actor)
 	}
 	t.print(a)
 	if origin.Missing > 0 {

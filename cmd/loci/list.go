@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -11,6 +12,25 @@ import (
 type which struct {
 	Kind  []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file,thread" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, session, message, file or thread. Default: all but messages."`
 	State []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting,superseded,forgotten,expired" help:"Only memories in this state; may be repeated: live, fading, waiting, superseded, forgotten or expired. Default: live, fading and waiting."`
+}
+
+// checkWhich refuses kinds and states that there are not.
+func checkWhich(kinds, states []string) error {
+	err := checkNames("--kind", kinds, "note", "fact", "rule", "episode", "item", "session", "message", "file", "thread")
+	if err != nil {
+		return err
+	}
+	return checkNames("--state", states, textsOf(view.States)...)
+}
+
+// checkNames refuses a name that a flag does not take.
+func checkNames(flag string, given []string, allowed ...string) error {
+	for _, name := range given {
+		if _, err := spelling.OneOf(name, allowed...); err != nil {
+			return loci.Errorf(loci.Invalid, "%s: %v", flag, err)
+		}
+	}
+	return nil
 }
 
 func (w *which) kinds() []loci.Kind   { return namesOf[loci.Kind](w.Kind) }
@@ -22,6 +42,14 @@ func namesOf[T ~string](texts []string) (names []T) {
 		names = append(names, T(text))
 	}
 	return names
+}
+
+// textsOf makes texts of names.
+func textsOf[T ~string](names []T) (texts []string) {
+	for _, name := range names {
+		texts = append(texts, string(name))
+	}
+	return texts
 }
 
 type listCmd struct {
@@ -53,6 +81,9 @@ namespace and source (who saved it, with which program and tool) are in front of
 func (c *listCmd) Run(a *app) error {
 	if c.Limit < 1 || c.Limit > 1000 {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --all or --cursor", c.Limit)
+	}
+	if err := checkWhich(c.Kind, c.State); err != nil {
+		return err
 	}
 	q, err := c.query(time.Now())
 	if err != nil {

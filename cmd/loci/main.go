@@ -21,7 +21,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/config"
 )
 
@@ -72,13 +71,23 @@ func (a *app) command(args []string) error {
 		return err
 	}
 	a.args = args
-	parsed, global, err := a.parse(args)
+	var parsed *kong.Context
+	var global *flags
+	parse := func() (err error) {
+		parsed, global, err = a.parse(args)
+		return err
+	}
+	if asksHelp(args) && !a.json && isTerminal(a.rawOut) {
+		err = a.paged(parse) // which shows it
+	} else {
+		err = parse()
+	}
 	if err != nil {
 		return err
 	}
 	a.flags, a.json = global, global.JSON
 	if node := parsed.Selected(); node != nil {
-		a.called = strings.TrimPrefix(node.FullPath(), "loci ")
+		a.called = pathOf(node)
 	}
 	if a.json || !slices.Contains(paging, a.called) || !isTerminal(a.rawOut) {
 		return parsed.Run(a)
@@ -174,7 +183,9 @@ func newParser(grammar any, a *app) (*kong.Kong, error) {
 	}
 	return kong.New(grammar, kong.Name("loci"), kong.Description(description), help,
 		kong.NoDefaultHelp(), kong.Writers(a.out, a.err), kong.Bind(a),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: min(100, terminalWidth(a.rawOut))}),
+		kong.ConfigureHelp(kong.HelpOptions{
+			Compact: true, NoExpandSubcommands: true, WrapUpperBound: min(100, terminalWidth(a.rawOut)),
+		}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "memory", Title: "Memory:"},
 			{Key: "life", Title: "Life of a memory:"},
@@ -184,23 +195,4 @@ func newParser(grammar any, a *app) (*kong.Kong, error) {
 			{Key: "about", Title: "About loci:"},
 			{Key: "global", Title: "Flags of every command:"},
 		}))
-}
-
-// usageError is Invalid for arguments that do not fit the command line.
-func usageError(err error) error {
-	if errors.Is(err, errHelp) {
-		return err
-	}
-	where := "loci"
-	var parse *kong.ParseError
-	if errors.As(err, &parse) && parse.Context != nil {
-		if node := parse.Context.Selected(); node != nil {
-			where = node.FullPath()
-		}
-	}
-	recovery := "See \"" + where + " --help\"."
-	if strings.HasPrefix(where, "loci erase") && strings.HasPrefix(err.Error(), "unexpected argument") {
-		recovery = "To erase one memory: loci delete ID. " + recovery
-	}
-	return &loci.Error{Code: loci.Invalid, Msg: err.Error(), Err: err, Recovery: recovery}
 }

@@ -54,11 +54,11 @@ func (c *namespacesCmd) Run(a *app) error {
 	for i, p := range append(out.Namespaces, out.Outside...) {
 		var kinds []string
 		for _, k := range slices.Sorted(maps.Keys(p.Counts)) {
-			name := string(k)
-			if p.Counts[k] != 1 {
-				name += "s"
+			one, many := string(k), string(k)+"s"
+			if k == loci.KindFact { // counts do not tell them apart
+				one, many = string(noteOrFact), "notes and facts"
 			}
-			kinds = append(kinds, fmt.Sprintf("%d %s", p.Counts[k], name))
+			kinds = append(kinds, number(p.Counts[k], one, many))
 		}
 		where := ""
 		if i >= len(out.Namespaces) {

@@ -312,7 +312,7 @@ func (h *household) narrows() {
 // leaves: the list of namespaces says where other memories lie, and an export says how many it
 // leaves out.
 func (h *household) leaves() {
-	h.says("namespaces", h.prints("namespaces"), "org/acme\t1\t1 fact\toutside\n")
+	h.says("namespaces", h.prints("namespaces"), "org/acme\t1\t1 note or fact\toutside\n")
 	h.is("namespaces over REST", h.at(h.rest(200, "GET", "/v1/namespaces", ""), "outside.0.namespace"), `["org","acme"]`)
 	h.says("the memory of the team", h.prints("list", "--namespace", "org/acme"), "The office closes at six.")
 	file := filepath.Join(h.t.TempDir(), "all.jsonl")

@@ -26,7 +26,7 @@ type recallCmd struct {
 func (*recallCmd) Help() string {
 	return `Recalls facts and rules as an agent does, weighing relevance, importance, recent use and confidence, but counts no use.
 
-    loci recall what the user eats --scope health --explain`
+    loci recall "what the user eats" --scope health --explain`
 }
 
 // A recalledJSON is one result as --json shows it.

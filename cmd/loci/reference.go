@@ -35,7 +35,7 @@ func (c *manCmd) Run(a *app) error {
 	a.printf(
 		".SH NAME\nloci \\- the memory of AI agents\n.SH SYNOPSIS\n.B loci\n.I command\n[arguments] [flags]\n.SH DESCRIPTION\n",
 	)
-	a.printf("%s", manText(description))
+	a.printf("%s", manText(description+"\n\n"+exitCodesHelp))
 	a.printf(".SH COMMANDS\n")
 	for _, node := range parser.Model.Leaves(true) {
 		a.printf(".SS %s\n%s\n", manWord(node.FullPath()), manText(node.Help))

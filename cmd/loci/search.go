@@ -40,10 +40,10 @@ func (*searchCmd) Help() string {
 
 In the query, "words in double quotes" must stand in a result in this order, and begin* stands for all words that begin so.
 
-    loci search where do I like to sit
+    loci search "where do I like to sit"
     loci search '"window seat" flig*'
-    loci search the budget --kind note --kind message --kind file
-    loci search the budget --in files --path /notes
+    loci search "the budget" --kind note --kind message --kind file
+    loci search "the budget" --in files --path /notes
     loci search seats --tag travel --filter '{"year":{"$gte":2025}}' --explain`
 }
 
@@ -74,6 +74,9 @@ func (c *searchCmd) Run(a *app) error {
 	}
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
 		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
+	}
+	if err := checkWhich(c.Kind, c.State); err != nil {
+		return err
 	}
 	if c.In == "files" && len(c.Kind)+len(c.State) > 0 {
 		return loci.Errorf(loci.Invalid, "--kind and --state are for memories: leave them out for files")

@@ -310,7 +310,7 @@ type sessionSearchCmd struct {
 func (*sessionSearchCmd) Help() string {
 	return `In a pipe each result is a line: score, session, number, speaker and passage, with tabs between them.
 
-    loci session search window seat --in trip`
+    loci session search "window seat" --in trip`
 }
 
 // Run searches messages.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -133,12 +134,7 @@ func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]
 	if len(c.Client) > 0 {
 		return mcpclient.Named(c.Client)
 	}
-	var found []mcpclient.Client
-	for _, client := range mcpclient.All() {
-		if (sys.Has(client) || c.Remove && c.entered(sys, client, to)) && (!c.Project || client.HasProject()) {
-			found = append(found, client)
-		}
-	}
+	found := c.found(sys, to)
 	if c.All && len(found) > 0 {
 		return found, nil
 	}
@@ -158,6 +154,16 @@ func (c *setupCmd) choose(a *app, sys mcpclient.System, to mcpclient.Target) ([]
 		a.note("Nothing was changed.")
 	}
 	return chosen, err
+}
+
+// found are the clients that are here or, to take Loci out, that name it.
+func (c *setupCmd) found(sys mcpclient.System, to mcpclient.Target) (found []mcpclient.Client) {
+	for _, client := range mcpclient.All() {
+		if (sys.Has(client) || c.Remove && c.entered(sys, client, to)) && (!c.Project || client.HasProject()) {
+			found = append(found, client)
+		}
+	}
+	return found
 }
 
 // connected are the names of the clients on this machine whose files name Loci.
@@ -331,6 +337,7 @@ func (c *setupCmd) print(a *app, to mcpclient.Target) error {
 	if err != nil {
 		return err
 	}
+	where := "For a client that setup does not know: put this where it keeps its MCP servers, beside what is there, and restart it."
 	if len(chosen) == 0 {
 		chosen = []mcpclient.Client{mcpclient.Common()}
 	}
@@ -340,11 +347,28 @@ func (c *setupCmd) print(a *app, to mcpclient.Target) error {
 			return err
 		}
 		if client.ID != "" {
-			a.note("%s: %s", client.Name, client.File(a.system()))
+			if where, err = c.whereTo(a, client); err != nil {
+				return err
+			}
 		}
+		if err := a.out.Flush(); err != nil { // each text below its own remark
+			return fileError("standard output", err)
+		}
+		a.note("%s", where)
 		a.printf("%s", text)
 	}
 	return nil
+}
+
+// whereTo says which file a printed entry belongs in, on this system and on others, and what
+// makes the client read it.
+func (c *setupCmd) whereTo(a *app, client mcpclient.Client) (string, error) {
+	file, err := c.setup().File(a.system(), client)
+	where := fmt.Sprintf("%s: put this into %s, beside what is there, and restart %s.", client.Name, file, client.Name)
+	if elsewhere := client.Elsewhere(a.system()); !c.Project && len(elsewhere) > 0 {
+		where += " The file is " + strings.Join(elsewhere, ", and ") + "."
+	}
+	return where, err
 }
 
 // entryFlags are the flags that were given and that belong to the entry, and those of more

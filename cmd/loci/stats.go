@@ -113,7 +113,7 @@ func (a *app) showStats(m *loci.Memory, out *statsJSON, space loci.Space) {
 	}
 	t.add("tenant", out.Tenant)
 	t.add("namespace", out.Namespace.String())
-	t.add("facts", a.countsText(out.Facts))
+	t.add("notes and facts", a.countsText(out.Facts))
 	t.add("items", a.countsText(out.Items))
 	for _, k := range view.Kinds(m) {
 		n := out.Counts[k]

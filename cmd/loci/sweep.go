@@ -36,7 +36,7 @@ func (c *sweepCmd) Run(a *app) error {
 		a.printf("to do: ")
 		report.Embedded = int(report.Lacking)
 	}
-	a.printf("%d expired memories erased, %d embedded\n", report.Expired, report.Embedded)
+	a.printf("%s erased, %d embedded\n", number(report.Expired, "expired memory", "expired memories"), report.Embedded)
 	if report.Capped+report.Faded+report.Ended > 0 {
 		a.printf("%d episodes beyond the cap erased, %d memories faded, %d expired by decay\n", report.Capped, report.Faded, report.Ended)
 	}

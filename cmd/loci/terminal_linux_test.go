@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -166,15 +163,19 @@ func TestTerminal(t *testing.T) {
 	if shown, code := onTerminal(t, env, "", "export", file); code != 0 || !strings.Contains(shown, "\rexporting 1\r\x1b[Kexported 1 memory") {
 		t.Errorf("export shows %q", shown)
 	}
+	if shown, code := onTerminal(t, env, "", "export"); code != 0 || strings.Contains(shown, "exporting") || !strings.HasPrefix(shown, `{"type":"header"`) {
+		t.Errorf("export to the terminal itself shows %q", shown)
+	}
 	if shown, code := onTerminal(t, env, "", "import", file); code != 0 || !strings.Contains(shown, "\rimporting 1\r\x1b[K0 memories imported, 1 was there already") {
 		t.Errorf("import shows %q", shown)
 	}
 
 	// A bulk erase asks, and takes nothing but the number.
-	for typed, want := range map[string]int{"y\n": exitConflict, "2\n": exitConflict, "\n": exitConflict, "\x04": exitConflict} {
+	const other, nothing = "nothing was erased: you typed something else", "nothing was erased: you typed nothing"
+	for typed, want := range map[string]string{"y\n": other, "2\n": other, "\n": nothing, "  \n": nothing, "\x04": nothing} {
 		shown, code := onTerminal(t, env, typed, "erase", "--all")
-		if code != want || !strings.Contains(shown, "This erases 1 memory of user/default for good.") ||
-			!strings.Contains(shown, "type 1 if you mean all of them") {
+		if code != exitConflict || !strings.Contains(shown, "This erases 1 memory of user/default for good.") ||
+			!strings.Contains(shown, want) || !strings.Contains(shown, "type 1 if you mean all of them") {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
 	}
@@ -216,99 +217,6 @@ func TestNextPage(t *testing.T) {
 	}
 }
 
-// TestPager: what is longer than the screen goes through the pager, what is shorter does
-// not, nor does JSON.
-func TestPager(t *testing.T) {
-	dir := t.TempDir()
-	pager, taken := filepath.Join(dir, "pager"), filepath.Join(dir, "taken")
-	script := "#!/bin/sh\ncat > '" + taken + "'\nexit 1\n"
-	if err := os.WriteFile(pager, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
-		t.Fatal(err)
-	}
-	env := config.Environ{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "NO_COLOR=1", "LOCI_STORE=sqlite:" + t.TempDir(), "PAGER=" + pager}
-	save := func(n int) {
-		for range n {
-			if shown, code := onTerminal(t, env, "", "save", rand.Text()); code != 0 {
-				t.Fatal(shown)
-			}
-		}
-	}
-	save(3)
-	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, " now ") != 3 {
-		t.Errorf("a short list: exit code %d, shows %q", code, shown)
-	}
-	save(22)
-	if shown, code := onTerminal(t, env, "", "list", "--json"); code != 0 || strings.Count(shown, `"id"`) != 25 {
-		t.Errorf("JSON: exit code %d, shows %q", code, shown)
-	}
-	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Contains(shown, " now ") {
-		t.Errorf("a long list: exit code %d, shows %q", code, shown)
-	}
-	if got, err := os.ReadFile(taken); err != nil || strings.Count(string(got), " now ") != 25 {
-		t.Errorf("the pager got %q, %v", got, err)
-	}
-	env[len(env)-1] = "PAGER=" + filepath.Join(dir, "none")
-	if shown, code := onTerminal(t, env, "", "list"); code != 0 || strings.Count(shown, " now ") != 25 {
-		t.Errorf("without a pager: exit code %d, shows %q", code, shown)
-	}
-}
-
-// TestPagingCommandsExist: a name that no command has would page nothing.
-func TestPagingCommandsExist(t *testing.T) {
-	var whole cli
-	parser, err := newParser(&whole, &app{out: bufio.NewWriter(io.Discard), err: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := map[string]bool{}
-	for _, leaf := range parser.Model.Leaves(false) {
-		commands[strings.TrimPrefix(leaf.Path(), "loci ")] = true
-	}
-	for _, name := range paging {
-		if !commands[name] {
-			t.Errorf("there is no command %q", name)
-		}
-	}
-}
-
-// TestInterruptInAPager: an interrupt while the pager shows a list goes to the pager.
-func TestInterruptInAPager(t *testing.T) {
-	dir := t.TempDir()
-	pager, begun, taken := filepath.Join(dir, "pager"), filepath.Join(dir, "begun"), filepath.Join(dir, "taken")
-	script := "#!/bin/sh\ntouch '" + begun + "'\nwhile [ ! -e '" + begun + ".go' ]; do sleep 0.01; done\ncat > '" + taken + "'\n"
-	if err := os.WriteFile(pager, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
-		t.Fatal(err)
-	}
-	env := config.Environ{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "LOCI_STORE=sqlite:" + t.TempDir(), "PAGER=" + pager}
-	if shown, code := onTerminal(t, env, "", "save", strings.Repeat("a long line of words ", 200)); code != 0 {
-		t.Fatal(shown)
-	}
-	_, screen := pseudoTerminal(t)
-	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 2, Col: 60}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, interrupt := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
-	go func() { ended <- run(ctx, []string{"list"}, screen, screen, screen, env) }()
-	for deadline := time.Now().Add(time.Minute); missing(begun); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the pager was not started")
-		}
-	}
-	interrupt()
-	if err := os.WriteFile(begun+".go", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Fatal("the command does not end")
-	}
-	if got, err := os.ReadFile(taken); err != nil || !strings.Contains(string(got), "now") {
-		t.Errorf("the pager got %q, %v", got, err)
-	}
-}
-
 // TestWelcome: loci alone says what there is and what to do next, and makes no store.
 func TestWelcome(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "loci.db")
@@ -327,7 +235,7 @@ func TestWelcome(t *testing.T) {
 	}
 	shown, code = onTerminal(t, env, "")
 	if code != 0 || !strings.Contains(shown, "\n1 memory, 1 conversation, 1 message.\nuser/default, "+store+"\n") ||
-		!strings.Contains(shown, "\n  loci setup\n") {
+		!strings.Contains(shown, "\n  loci setup\n") || !strings.Contains(shown, "\n  loci search \"where do I like to sit\"\n") {
 		t.Errorf("exit code %d, shows %q", code, shown)
 	}
 }
@@ -376,7 +284,7 @@ func TestStatsForPeople(t *testing.T) {
 		t.Fatal(shown)
 	}
 	shown, _ := onTerminal(t, env, "", "stats")
-	if !strings.Contains(shown, "\ntenant     default\n") || !strings.Contains(shown, "\nfacts      1, of which 1 live; ") || !strings.Contains(shown, ", 4.9 KiB of text\n") {
+	if !strings.Contains(shown, "\ntenant           default\n") || !strings.Contains(shown, "\nnotes and facts  1, of which 1 live; ") || !strings.Contains(shown, ", 4.9 KiB of") {
 		t.Errorf("shows %q", shown)
 	}
 	var out bytes.Buffer
@@ -385,6 +293,9 @@ func TestStatsForPeople(t *testing.T) {
 		t.Errorf("exit code %d, prints %q", code, out.String())
 	}
 }
+
+// longID is an id as it is shown where there is room.
+var longID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // A list on a terminal shows the end of an id, which every command takes for the whole, and
 // so has room for the text; --wide shows all of both, and a pipe does anyway.
@@ -443,6 +354,36 @@ func TestShortIDs(t *testing.T) {
 	}
 	if shown, code := onTerminal(t, env, "", "link", end(ids[0]), "supports", end(ids[1])); code != 0 {
 		t.Errorf("link: %d, %q", code, shown)
+	}
+	// The table of one memory's past, links and origin does so, too.
+	if shown, code := onTerminal(t, env, "", "supersede", end(ids[1]), "Prefers aisle seats."); code != 0 {
+		t.Fatal(shown)
+	}
+	for _, c := range []struct {
+		command, id string
+		flags       []string
+	}{
+		{"history", ids[0], nil}, {"history", ids[1], nil}, {"links", ids[0], nil}, {"provenance", ids[1], nil},
+		{"get", ids[0], []string{"--links"}},
+	} {
+		args := append([]string{c.command, c.id}, c.flags...)
+		shown, code := onTerminal(t, env, "", args...)
+		if _, rows, cut := strings.Cut(shown, "FROM"); cut { // below the details of a memory
+			shown = rows
+		}
+		names := c.command == "provenance" || strings.Contains(shown, end(c.id))
+		if code != 0 || longID.MatchString(shown) || strings.Contains(shown, "\t") || !names {
+			t.Errorf("%v: %d, %q; want short ids alone", args, code, shown)
+		}
+		if c.command == "get" || c.command == "provenance" {
+			continue // a whole id is the first thing it shows; there is none
+		}
+		if shown, code := onTerminal(t, env, "", append(args, "--wide")...); code != 0 || !strings.Contains(shown, c.id) {
+			t.Errorf("%v --wide: %d, %q; want whole ids", args, code, shown)
+		}
+	}
+	if shown, _ := onTerminal(t, env, "", "history", ids[1]); !strings.Contains(shown, "superseded  now") {
+		t.Errorf("history shows %q; want when it ended as an age", shown)
 	}
 	shown, code := onTerminal(t, env, "", "delete", end(ids[0]), end(ids[1]))
 	if code != 0 || !strings.Contains(shown, "note-"+ids[0]) || !strings.Contains(shown, "note-"+ids[1]) {

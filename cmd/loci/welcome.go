@@ -44,7 +44,7 @@ func (a *app) welcome() error {
 		known = remembered(totals.Counts)
 	}
 	a.printf("%s\n%s\n\n", cmp.Or(known, "Nothing is remembered yet."), terminal.Clean(where, false))
-	next := [][2]string{{"loci search where do I like to sit", "find by meaning"}, {"loci list", "see what there is"}}
+	next := [][2]string{{`loci search "where do I like to sit"`, "find by meaning"}, {"loci list", "see what there is"}}
 	if known == "" {
 		next = [][2]string{{"loci demo", "see what it does, in 20 seconds"}, {`loci save "I like window seats."`, "remember something"}}
 	}
@@ -222,7 +222,8 @@ func (d *demo) show() error {
 
 // say prints a sentence about the step that follows.
 func (d *demo) say(sentence string) {
-	d.app.printf("%s\n", d.app.style(bold, sentence))
+	text := strings.TrimLeft(sentence, "\n") // a style that begins on the line before is lost on some screens
+	d.app.printf("%s%s\n", strings.Repeat("\n", len(sentence)-len(text)), d.app.style(bold, text))
 	d.flush()
 }
 

@@ -6,6 +6,7 @@ package mcpclient
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/loci-memory/loci/internal/entry"
 )
@@ -96,6 +97,27 @@ func (s System) under(variable, fallback, name string) string {
 		return filepath.Join(dir, name)
 	}
 	return s.home(fallback, name)
+}
+
+// Elsewhere names the user's file on the systems where it lies elsewhere in the home than on
+// this one, such as "%APPDATA%\Code\User\mcp.json on Windows".
+func (c Client) Elsewhere(sys System) (places []string) {
+	place := func(os string) string {
+		return filepath.ToSlash(c.file(System{OS: os, Get: func(name string) string {
+			return map[string]string{"HOME": "~", "USERPROFILE": "~", "APPDATA": "%APPDATA%"}[name]
+		}}))
+	}
+	for _, other := range [][2]string{{"linux", "Linux"}, {"darwin", "macOS"}, {"windows", "Windows"}} {
+		at := place(other[0])
+		if at == place(sys.OS) {
+			continue
+		}
+		if other[0] == "windows" {
+			at = strings.NewReplacer("/", `\`, "~", "%USERPROFILE%").Replace(at)
+		}
+		places = append(places, at+" on "+other[1])
+	}
+	return places
 }
 
 // clients is every client that setup knows. Each was checked against its documentation on

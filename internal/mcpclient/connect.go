@@ -108,7 +108,7 @@ func (c *Setup) Connect(ctx context.Context, sys System, client Client, to Targe
 	r := c.State(sys, client, to)
 	switch {
 	case r.File == "":
-		return r.failed(loci.Errorf(loci.Invalid, "%s has no file for a project", client.Name))
+		return r.failed(client.noProject())
 	case r.Err != nil:
 		return r.failed(client.unreadable(r))
 	case !c.Remove && client.entry(to) == nil:
@@ -452,8 +452,18 @@ func All() []Client { return slices.Clone(clients) }
 // HasProject reports whether the client reads a file in the directory of a project.
 func (c Client) HasProject() bool { return c.project != "" }
 
-// File is the path of the user's file.
-func (c Client) File(sys System) string { return c.file(sys) }
+// File is the path of the file that an entry goes to.
+func (c *Setup) File(sys System, client Client) (string, error) {
+	path := c.path(sys, client)
+	if path == "" {
+		return "", client.noProject()
+	}
+	return path, nil
+}
+
+func (c Client) noProject() error {
+	return &loci.Error{Code: loci.Invalid, Msg: c.Name + " has no file for a project", Recovery: "Leave out --project."}
+}
 
 // Common is the form of entry that most clients share.
 func Common() Client {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +41,7 @@ func TestClientFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for os, path := range want {
-			if got := filepath.ToSlash(chosen[0].File(systemOf(os, env[os]))); got != path {
+			if got := filepath.ToSlash(chosen[0].file(systemOf(os, env[os]))); got != path {
 				t.Errorf("%s on %s: %s, not %s", id, os, got, path)
 			}
 		}
@@ -49,8 +50,42 @@ func TestClientFiles(t *testing.T) {
 		"HOME": "/h", "XDG_CONFIG_HOME": "/x", "CODEX_HOME": "/c", "CLAUDE_CONFIG_DIR": "/d", "COPILOT_HOME": "/p",
 	})
 	for id, want := range map[string]string{"codex": "/c/config.toml", "claude-code": "/d/.claude.json", "zed": "/x/zed/settings.json", "copilot": "/p/mcp-config.json"} {
-		if chosen, _ := Named([]string{id}); filepath.ToSlash(chosen[0].File(moved)) != want {
-			t.Errorf("%s: %s", id, chosen[0].File(moved))
+		if chosen, _ := Named([]string{id}); filepath.ToSlash(chosen[0].file(moved)) != want {
+			t.Errorf("%s: %s", id, chosen[0].file(moved))
+		}
+	}
+}
+
+// Where a client keeps its file elsewhere in the home on another system, that is said as a person
+// there would write it.
+func TestElsewhere(t *testing.T) {
+	for id, want := range map[string]map[string][]string{
+		"cursor": {"linux": nil, "darwin": nil, "windows": nil},
+		"goose": {
+			"linux":   {`%APPDATA%\Block\goose\config\config.yaml on Windows`},
+			"windows": {"~/.config/goose/config.yaml on Linux", "~/.config/goose/config.yaml on macOS"},
+		},
+		"opencode": {"linux": nil, "windows": nil},
+		"claude-desktop": {
+			"linux": {
+				"~/Library/Application Support/Claude/claude_desktop_config.json on macOS",
+				`%APPDATA%\Claude\claude_desktop_config.json on Windows`,
+			},
+			"darwin": {
+				"~/.config/Claude/claude_desktop_config.json on Linux",
+				`%APPDATA%\Claude\claude_desktop_config.json on Windows`,
+			},
+		},
+	} {
+		chosen, err := Named([]string{id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for os, places := range want {
+			env := map[string]string{"HOME": "/h", "CODEX_HOME": "/c", "XDG_CONFIG_HOME": "/x"}
+			if got := chosen[0].Elsewhere(systemOf(os, env)); !slices.Equal(got, places) {
+				t.Errorf("%s, seen from %s: %q, not %q", id, os, got, places)
+			}
 		}
 	}
 }

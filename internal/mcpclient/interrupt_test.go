@@ -245,6 +245,66 @@ func TestFileChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// What editors keep beside a file that is open in one stays as it is, also where its link leads
+// nowhere, and keeps nobody from connecting and disconnecting.
+func TestFileIsOpenInAnEditor(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".cursor")
+	const own = "{\"mine\": 1}\n"
+	before := map[string]string{
+		"mcp.json": own, ".mcp.json.swp": "b0VIM 9.0", "mcp.json~": "{}", "#mcp.json#": "{\"mine\": 2}", ".mcp.json.kate-swp": "k",
+	}
+	for name, text := range before {
+		write(t, filepath.Join(dir, name), text)
+	}
+	lock := filepath.Join(dir, ".#mcp.json") // Emacs says in it who edits the file
+	if err := os.Symlink("ada@host.4711:1", lock); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []Setup{{DryRun: true}, {}, {Replace: true}, {Remove: true}} {
+		if r := cursorIn(home, s); r.Err != nil {
+			t.Fatalf("%+v", r)
+		}
+		if to, err := os.Readlink(lock); err != nil || to != "ada@host.4711:1" {
+			t.Fatalf("after %+v the lock of the editor says %q, %v", s, to, err)
+		}
+		if err := os.Remove(lock); err != nil { // it cannot be read as a file
+			t.Fatal(err)
+		}
+		left := filesOf(t, dir)
+		if err := os.Symlink("ada@host.4711:1", lock); err != nil {
+			t.Fatal(err)
+		}
+		if s.Remove || s.DryRun {
+			if !maps.Equal(left, before) {
+				t.Errorf("%+v leaves %q", s, left)
+			}
+			continue
+		}
+		if left["mcp.json.before-loci"] != own || !strings.Contains(left["mcp.json"], "/bin/loci") {
+			t.Errorf("%+v leaves %q", s, left)
+		}
+		delete(left, "mcp.json.before-loci")
+		left["mcp.json"] = own
+		if !maps.Equal(left, before) {
+			t.Errorf("%+v changed what is not its own: %q", s, left)
+		}
+	}
+
+	// The person saves what the editor has, which was read before setup wrote: setup is not in it.
+	if r := cursorIn(home, Setup{}); r.Outcome != Connected {
+		t.Fatalf("%+v", r)
+	}
+	const saved = "{\"mine\": 3}\n"
+	write(t, filepath.Join(dir, "mcp.json"), saved)
+	if r := cursorIn(home, Setup{}); r.Outcome != Connected {
+		t.Errorf("%+v", r)
+	}
+	if r := cursorIn(home, Setup{Remove: true}); r.Outcome != Removed || read(t, filepath.Join(dir, "mcp.json")) != saved {
+		t.Errorf("%+v leaves %q", r, read(t, filepath.Join(dir, "mcp.json")))
+	}
+}
+
 // Setup writes beside the file alone: what it makes elsewhere could not take the place of a
 // file on another volume in one step.
 func TestSetupWritesBesideTheFile(t *testing.T) {

@@ -55,3 +55,46 @@ func TestHomeOnAnotherVolume(t *testing.T) {
 		})
 	}
 }
+
+// The home itself is on another volume than temporary files and than the folder in which setup
+// is started.
+func TestWholeHomeOnAnotherVolume(t *testing.T) {
+	home, err := os.MkdirTemp("/dev/shm", "loci-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Chdir(t.TempDir())
+	probe := filepath.Join(t.TempDir(), "probe")
+	write(t, probe, "")
+	if err := os.Rename(probe, filepath.Join(home, "probe")); !errors.Is(err, syscall.EXDEV) {
+		t.Fatalf("%s is not on another volume than %s: %v", home, probe, err)
+	}
+	own := map[string]string{"mcp.json": "{ /* mine */ }\n"}
+	for what, before := range map[string]map[string]string{"a file of theirs": own, "no file": {}} {
+		for name, text := range before {
+			write(t, filepath.Join(home, ".cursor", name), text)
+		}
+		if r := cursorIn(home, Setup{}); r.Outcome != Connected {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if left := filesOf(t, filepath.Join(home, ".cursor")); left["mcp.json.before-loci"] != before["mcp.json"] {
+			t.Errorf("%s: %q", what, left)
+		}
+		if r := cursorIn(home, Setup{Remove: true}); r.Outcome != Removed {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if left := filesOf(t, filepath.Join(home, ".cursor")); !maps.Equal(left, before) {
+			t.Errorf("%s: it leaves %q", what, left)
+		}
+		if err := os.RemoveAll(filepath.Join(home, ".cursor")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{os.Getenv("TMPDIR"), "."} {
+		if left := filesOf(t, dir); len(left) > 0 {
+			t.Errorf("in %s is left %q", dir, left)
+		}
+	}
+}
