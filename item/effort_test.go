@@ -19,7 +19,8 @@ import (
 
 // A path behind those that pick too much costs nothing.
 func TestPathsThatPickTooMuchAreNotFollowed(t *testing.T) {
-	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Content: loci.ContentOptions{MaxBytes: 8 << 10}}), "u")
+	small := loci.Options{Content: loci.ContentOptions{MaxBytes: 8 << 10}}
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), small), "u")
 	members := map[string]string{}
 	for i := range 400 {
 		members[fmt.Sprintf("k%03d", i)] = "a text"

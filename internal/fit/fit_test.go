@@ -88,7 +88,8 @@ func TestNotAllLongTextsAreLookedAt(t *testing.T) {
 		made, counted := 0, 0
 		s := Section[float64]{Heading: "## x", Share: 0.5}
 		add := func(score float64, text string) {
-			if err := s.Add(&score, len(text), budget, func() (string, error) { made++; return text, nil }); err != nil {
+			read := func() (string, error) { made++; return text, nil }
+			if err := s.Add(&score, len(text), budget, read); err != nil {
 				t.Fatal(err)
 			}
 		}
