@@ -113,8 +113,14 @@ const (
 func (c *coarse) narrowed() {
 	within := func(x float64) bool { return x > leastNarrow && x < mostNarrow }
 	c.narrow = within(c.worth) && within(c.spread) && c.slack < mostNarrow
-	c.bounds = bounds{sum: 3 * c.sum, worth: float32(c.worth * (1 + roundedOff)), worse: float32(c.worth * (1 - roundedOff)),
-		slack: float32(max(c.slack, leastNarrow) * (1 + roundedOff)), spread: float32(c.spread * (1 + roundedOff))}
+	up := func(x float64) float32 { return float32(x * (1 + roundedOff)) }
+	c.bounds = bounds{
+		sum:    3 * c.sum,
+		worth:  up(c.worth),
+		worse:  float32(c.worth * (1 - roundedOff)),
+		slack:  up(max(c.slack, leastNarrow)),
+		spread: up(c.spread),
+	}
 }
 
 // Coarsen makes the query one for which rows are passed over that their sketches do not show.
