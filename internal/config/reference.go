@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/loci-memory/loci/tool"
 )
 
 const referenceHead = `# Configuration
@@ -32,7 +34,7 @@ A key is never in the configuration itself: it comes from an environment variabl
 const referenceTools = `
 ## Tools
 
-An entry of ` + "`tools`" + ` is the name of a family (%s) or a mapping:
+An entry of ` + "`tools`" + ` is the name of a family (%s) or a mapping. At most %d entries are allowed:
 
 | name | meaning |
 |---|---|
@@ -109,7 +111,7 @@ func WriteReference(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", s.Key, s.Env(), flag, s.Form, def, help)
 	}
-	fmt.Fprintf(&b, referenceTools, strings.Join(familyNames(), ", "))
+	fmt.Fprintf(&b, referenceTools, strings.Join(familyNames(), ", "), tool.MaxEntries)
 	for _, t := range toolKeys {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", t.key, t.help)
 	}
