@@ -178,7 +178,10 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 	defer func() {
 		x.loads.Leave(need)
 		if q.Shelf != nil && q.Shelf.Forget {
-			x.drop(q.Meter)
+			if x.mu.TryLock() {
+				x.drop(q.Meter)
+				x.mu.Unlock()
+			}
 		}
 	}()
 	for faults := 0; faults < 2; { // after a fault once more, from the records
@@ -305,12 +308,8 @@ func (x *Index) account() {
 // Bytes is how much memory the index takes, about, with what is half loaded.
 func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() }
 
-// drop lets go of the index unless it is searched right now, or somebody waits for a part of it.
+// drop lets go of the index unless somebody waits for a part of it. The caller holds the lock.
 func (x *Index) drop(m *meter.Meter) {
-	if !x.mu.TryLock() {
-		return
-	}
-	defer x.mu.Unlock()
 	if !x.loads.Needed() {
 		m.Dropped(len(x.used))
 		x.index = nil
@@ -319,12 +318,9 @@ func (x *Index) drop(m *meter.Meter) {
 	}
 }
 
-// shrink makes the index take no more than so many bytes, as far as it is not searched right now.
+// shrink makes the index take no more than so many bytes, as far as that goes. The caller holds the
+// lock.
 func (x *Index) shrink(m *meter.Meter, to int64) {
-	if !x.mu.TryLock() {
-		return
-	}
-	defer x.mu.Unlock()
 	if x.index != nil {
 		x.makeRoom(m, to)
 		x.account()
@@ -387,13 +383,20 @@ func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, u
 		if held <= budget {
 			break
 		}
-		before := claim.Of.Bytes()
-		if claim.Bytes < before {
-			claim.Of.shrink(m, before-min(claim.Bytes, held-budget))
-		} else if claim.Of != at { // its own is about to be searched
-			claim.Of.drop(m)
+		x := claim.Of
+		before := x.Bytes()
+		if x == at {
+			x.mu.Lock()
+		} else if !x.mu.TryLock() { // it is searched right now
+			continue
 		}
-		held += claim.Of.Bytes() - before
+		if x == at || claim.Bytes < before {
+			x.shrink(m, before-min(claim.Bytes, held-budget))
+		} else {
+			x.drop(m)
+		}
+		x.mu.Unlock()
+		held += x.Bytes() - before
 	}
 	return held
 }

@@ -24,15 +24,6 @@ func (x *Index) fit(parts []*asked) (fit []*asked) {
 	}
 	q := fit[0].Of.q
 	held := q.Trim()
-	if held > q.Budget {
-		x.mu.Lock()
-		if x.index != nil {
-			x.makeRoom(q.Meter, q.Budget-(held-x.Bytes()))
-			x.account()
-		}
-		x.mu.Unlock()
-		held = q.Trim()
-	}
 	for held > q.Budget && len(fit) > 0 {
 		last := fit[len(fit)-1]
 		fit = fit[:len(fit)-1]
