@@ -141,9 +141,9 @@ func (b *bench) tenant() loci.Tenant {
 }
 
 func (n node) apply(c loci.Change) {
-	n.T.Helper()
-	if err := n.Apply(n.T.Context(), n.tenant(), c); err != nil {
-		n.T.Fatal(err)
+	n.Helper()
+	if err := n.Apply(n.Context(), n.tenant(), c); err != nil {
+		n.Fatal(err)
 	}
 }
 
