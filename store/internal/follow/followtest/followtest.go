@@ -162,20 +162,20 @@ func add(c *loci.Change, n int, version int64, text string) {
 
 // put saves a version of a note.
 func (n node) put(number int, version int64, text string) {
-	n.T.Helper()
+	n.Helper()
 	var c loci.Change
 	add(&c, number, version, text)
 	n.apply(c)
 }
 
 func (n node) erase(number int, version int64) {
-	n.T.Helper()
+	n.Helper()
 	n.apply(loci.Change{Erase: []loci.Erase{{ID: id(number), Version: version}}})
 }
 
 // fill saves notes from one number to before another, at once: a server of tests may be slow.
 func (n node) fill(from, to int) {
-	n.T.Helper()
+	n.Helper()
 	var c loci.Change
 	for number := from; number < to; number++ {
 		add(&c, number, 1, fmt.Sprintf("walrus number%d in colour%d", number, number%4))
@@ -185,15 +185,15 @@ func (n node) fill(from, to int) {
 
 // answers are what some searches find.
 func (n node) answers() (all [][]loci.Hit) {
-	n.T.Helper()
+	n.Helper()
 	for _, text := range []string{"walrus", "number7 colour3", "colour*", `"walrus number12"`, "numbr7", "edited"} {
 		for _, tags := range [][]string{nil, {"tag1"}} {
 			vector := []float32{0.5, 0.5, 0.5, 0.5}
 			p := loci.Probe{Text: text, Vector: vector, Space: space, Sequences: true, Texts: true}
 			in := loci.Filter{Within: []loci.Namespace{place}, Tags: tags}
-			hits, err := n.Match(n.T.Context(), n.tenant(), p, in, 10)
+			hits, err := n.Match(n.Context(), n.tenant(), p, in, 10)
 			if err != nil {
-				n.T.Fatal(err)
+				n.Fatal(err)
 			}
 			all = append(all, hits)
 		}
@@ -212,14 +212,14 @@ func (b *bench) fromRecords() [][]loci.Hit {
 
 // tidy does what waits.
 func (n node) tidy() {
-	n.T.Helper()
+	n.Helper()
 	for {
-		_, err := n.Shelf().TidyNow(n.T.Context(), n.tenant())
+		_, err := n.Shelf().TidyNow(n.Context(), n.tenant())
 		if err == nil {
 			return
 		}
 		if !errors.Is(err, follow.ErrMoved) { // else the server itself was quicker, with what it does behind answers
-			n.T.Fatal(err)
+			n.Fatal(err)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (b *bench) segments() (names []string) {
 
 // copies are the files of segments below the directory.
 func (n node) copies() (paths []string) {
-	n.T.Helper()
+	n.Helper()
 	err := filepath.WalkDir(n.dir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".segm") {
 			paths = append(paths, path)
@@ -244,21 +244,21 @@ func (n node) copies() (paths []string) {
 		return err
 	})
 	if err != nil {
-		n.T.Fatal(err)
+		n.Fatal(err)
 	}
 	return paths
 }
 
 // kept are the bytes of all pieces in the database, and of all files of the directory.
 func (n node) kept() (pieces, files [][]byte) {
-	n.T.Helper()
+	n.Helper()
 	for _, p := range n.Pieces(n.T) {
 		pieces = append(pieces, p.Data)
 	}
 	for _, path := range n.copies() {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			n.T.Fatal(err)
+			n.Fatal(err)
 		}
 		files = append(files, data)
 	}
@@ -267,7 +267,7 @@ func (n node) kept() (pieces, files [][]byte) {
 
 // holds reports how many pieces in the database, and files of the directory, hold a text.
 func (n node) holds(text string) (pieces, files int) {
-	n.T.Helper()
+	n.Helper()
 	inDatabase, inDirectory := n.kept()
 	return holding(inDatabase, text), holding(inDirectory, text)
 }
