@@ -65,8 +65,7 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 }
 
 // trim makes room while the process holds too much ([aside.Claims]). The tenant at hand keeps
-// its own, as far as that is needed. It returns how many bytes
-// are held then.
+// what its searches need. It returns how many bytes are held then.
 func (s *Store) trim(at *tenant) int64 {
 	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
 		s.lobby.Each(func(t *tenant, used time.Time) { do(&t.search, used) })

@@ -16,7 +16,7 @@ import (
 const DefaultIndexMemory = 2 << 30
 
 // A budget bounds the bytes that the search indexes of all files of a store take
-// together. Who makes room when there is none is said by [aside.Claims].
+// together. [aside.Claims] says who makes room when there is none.
 type budget struct {
 	limit int64
 	clock atomic.Int64 // ticks with each search

@@ -31,6 +31,10 @@ func main() {
 	cold := flag.Int("cold", 20000, "notes of a namespace whose index is loaded again and again")
 	only := flag.String("only", "REST,MCP,fairness", "the parts to measure")
 	flag.Parse()
+	if *cycles < 1 || *each <= 0 {
+		fmt.Fprintf(os.Stderr, "load: -cycles is %d and -time is %v; both must be more than 0\n", *cycles, *each)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
 	for round := 1; round <= *rounds && err == nil; round++ {
