@@ -311,7 +311,9 @@ func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() }
 // drop lets go of the index unless somebody waits for a part of it. The caller holds the lock.
 func (x *Index) drop(m *meter.Meter) {
 	if !x.loads.Needed() {
-		m.Dropped(len(x.used))
+		if x.index != nil {
+			m.Dropped(len(x.used))
+		}
 		x.index = nil
 		x.loads.Forget()
 		x.account()
