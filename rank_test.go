@@ -203,6 +203,24 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 	}
 }
 
+// Of a query that the embedder does not know sequences give a quarter, and all of it from half of
+// the words on; without an embedder no query is strange.
+func TestSequencesGiveLittleToStrangeQueries(t *testing.T) {
+	e := ranking(SearchOptions{VectorWeight: 0.5, ContextShare: 0.2, NeighbourShare: 0.4})
+	for _, c := range []struct {
+		vector []float32
+		known  float64
+		want   float64
+	}{{[]float32{1}, 0, 0.25}, {[]float32{1}, 0.25, 0.625}, {[]float32{1}, 0.5, 1}, {[]float32{1}, 1, 1}, {nil, 0, 1}} {
+		p := knowing(c.known)
+		p.Vector = c.vector
+		s := e.ranking(Hybrid, p)
+		if math.Abs(s.ContextShare-0.2*c.want) > 1e-9 || math.Abs(s.NeighbourShare-0.4*c.want) > 1e-9 {
+			t.Errorf("known %v of %v: sequences give %v and %v, want %v of all", c.known, c.vector, s.ContextShare, s.NeighbourShare, c.want)
+		}
+	}
+}
+
 // Where passages are long similarity weighs 1.3 times as much and a sum is worth a fifth less, in
 // mode Hybrid and where there are vectors.
 func TestLongPassagesByHand(t *testing.T) {
