@@ -32,6 +32,10 @@ KEPT := TestStoreInSegments|TestEquals|TestKept
 # Where goroutines meet in stores with a long contract. A test that starts some is named here.
 RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_closes|both_handles|everyone)|Test(ALoad|AShard|EraseBeside|EraseReaches|FailedJob|LargeChange|Loads|Nobody|SearchesIn|SlowCommits|Waiting)
 
+# One caller asks these for much, one thing after the other: the detector is most of their
+# time, and has nothing to see.
+LARGE := Test(SketchesMakeNoDifference|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKeysInAnyOrder|QuickSearchOfALargeShard|SketchesOfTheBuiltin|LargestValueInAnExport|PageOfLargeCheckpointsEndsEarly|LongObjectsAreRefused|ManyUnknownArguments|CopyEqualsItsSource|CopiesThatDiffer|RetrievalQuality|HostileQueries)
+
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-full test-mongodb-short test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
@@ -47,13 +51,14 @@ build: ## Write bin/loci
 
 test: build ## Run the tests
 	$(GO) vet ./...
-	$(RACED) $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
+	$(RACED) -skip '$(LARGE)' $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
 	@$(MAKE) --no-print-directory -j$(AT_ONCE) test-mongodb-short test-postgres-kept test-full
 	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
 test-full: # what has no race, and what is long; the longest starts first
 	$(TEST) -skip '$(KEPT)' ./store/postgres
+	$(TEST) -run '$(LARGE)' ./checkpoint ./embedding
 	$(TEST) . ./store/sqlite $(STILL) ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v -e /store/mongo -e /store/postgres -e /store/sqlite) ./tool
 
 test-postgres-kept: # a run of its own, as on a slow machine one run takes longer than a test may
