@@ -17,20 +17,12 @@ type scored struct {
 	explain Explain
 }
 
-// strangeShare is what is left of what sequences give if the embedder knows no word of a query.
-const strangeShare = 0.25
-
-// ranking is how the engine scores in a mode. What an embedder knows little of is chance. Less
-// than half of a query is little: words decide then, and what stands beside one says little.
+// ranking is how the engine scores in a mode. What an embedder knows little of is chance.
 func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
-	o := e.opts.Search
+	o, beside := e.opts.Search, rank.Beside(p.Vector != nil, p.known)
 	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
-		NeighbourShare: o.NeighbourShare, ContextShare: o.ContextShare, OnlyTime: p.onlyTime, Scale: p.scale,
-		Idle: len(p.Times) == 0 && retrieval.Idle(p.Text)}
-	if p.Vector != nil {
-		part := strangeShare + (1-strangeShare)*min(1, 2*p.known)
-		s.NeighbourShare, s.ContextShare = part*s.NeighbourShare, part*s.ContextShare
-	}
+		NeighbourShare: o.NeighbourShare * beside, ContextShare: o.ContextShare * beside, OnlyTime: p.onlyTime,
+		Scale: p.scale, Idle: len(p.Times) == 0 && retrieval.Idle(p.Text)}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0

@@ -49,6 +49,10 @@ const (
 	// likely than what has nothing in common with a real question often is.
 	idlePart = 0.1
 
+	// What is left of what sequences give if the embedder knows no word of the query: words
+	// decide then, and many texts have one of them by chance.
+	strangeShare = 0.25
+
 	chanceFrom = -4.1 // the logit of the chance that belongs to a sum of 0
 	chanceStep = 5.6  // what a sum of 1 adds to it
 )
@@ -63,6 +67,15 @@ type Settings struct {
 	Scale          Scale
 	OnlyTime       bool // the query asks for nothing but a time
 	Idle           bool // the query asks for nothing at all, such as "go on"
+}
+
+// Beside returns what is left of what sequences give, 0 to 1, for a query of which the embedder
+// knows a share; less than half is little. It is 1 where no embedder was asked.
+func Beside(asked bool, known float64) float64 {
+	if !asked {
+		return 1
+	}
+	return strangeShare + (1-strangeShare)*min(1, 2*known)
 }
 
 // A Scale says what the cosines of an embedder mean, −1 to 1.
