@@ -90,7 +90,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		underwayOf(r).caller = c
 		if c.Delegated {
-			underwayOf(r).MayAsk()
+			underwayOf(r).MayAsk(s.opts.Resource.gives)
 		}
 		r.Header.Del(headerAuthorization)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
