@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log/slog"
 	"math/big"
@@ -336,11 +337,18 @@ func TestCertificatesAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, "memory.example.com", 1, nil)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	long, others := filepath.Join(dir, "long.pem"), filepath.Join(dir, "others.pem")
+	if err := errors.Join(os.WriteFile(long, make([]byte, maxCertificate+1), 0o600), os.Mkdir(others, 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	for want, b := range map[string]Binding{
 		"no such file":         {Certificate: dir + "/none", Key: key},
 		"failed to find":       {Certificate: key, Key: key},
 		"cannot be used":       {Certificate: cert, Key: cert},
 		"holds no certificate": {Certificate: cert, Key: key, ClientCA: key},
+		"is not a file":        {Certificate: dir, Key: key}, // nor is what never ends, or makes whoever opens it wait
+		"the limit is":         {Certificate: long, Key: key},
+		"pem is not a file":    {Certificate: cert, Key: key, ClientCA: others},
 	} {
 		b.Addresses, b.TLS = []string{"127.0.0.1:0"}, TLSFiles
 		_, _, err := b.Listen(t.Context())

@@ -104,7 +104,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return s, nil
 	}
 	return nil, loci.Errorf(loci.Unsupported,
-		"store %q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
+		"store %.200q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
 }
 
 // cache says where copies of search indexes lie, and whether the store goes without.
@@ -141,7 +141,7 @@ func Migrate(ctx context.Context, url string, m Migration) (MigrationReport, err
 	}
 	if !isPostgres(url) {
 		return MigrationReport{}, loci.Errorf(loci.Unsupported,
-			"store %q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://… or mongodb://…",
+			"store %.200q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://… or mongodb://…",
 			redactURL(url))
 	}
 	return postgres.Migrate(ctx, url, m)
@@ -173,7 +173,7 @@ func Distribute(ctx context.Context, url string, dryRun bool) (Distribution, err
 		return Distribution{Commands: d.Commands, Made: d.Made}, err
 	}
 	return Distribution{}, loci.Errorf(loci.Unsupported,
-		"store %q is not distributed: write postgres://… or mongodb://…", redactURL(url))
+		"store %.200q is not distributed: write postgres://… or mongodb://…", redactURL(url))
 }
 
 // redactURL hides what may be a password.
