@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -287,6 +288,49 @@ func TestTLS(t *testing.T) {
 	}
 	if serial, _ := look(old); serial != 2 {
 		t.Errorf("the connection from before has certificate %d: it was dropped", serial)
+	}
+}
+
+// TestStreamsOfAConnectionAreBounded: each takes some 30 KiB while its reader takes nothing of the answer. Whoever has
+// more to ask opens another connection.
+func TestStreamsOfAConnectionAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	ca := certificate(t, dir, "memory.example.com", 1, nil)
+	release, asked := make(chan struct{}), make(chan string, maxStreams+1)
+	s, _ := newServer(t, Options{Hosts: []string{"memory.example.com"}, MCP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.RemoteAddr
+		<-release
+	})})
+	l, urls, err := (&Binding{Addresses: []string{"127.0.0.1:0"}, TLS: TLSFiles,
+		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}).Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	client := secure(ca)
+	var all sync.WaitGroup
+	from := map[string]int{}
+	for range maxStreams + 1 { // one after the other: a second connection is opened for the last alone
+		all.Go(func() {
+			if r, err := client.Get(urls[0] + "/mcp"); err != nil {
+				t.Error(err)
+			} else {
+				_ = r.Body.Close()
+			}
+		})
+		from[wait(t, asked)]++
+	}
+	close(release)
+	all.Wait()
+	if len(from) != 2 {
+		t.Errorf("%d connections: %v", len(from), from)
+	}
+	client.CloseIdleConnections()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
