@@ -297,10 +297,11 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	ca := certificate(t, dir, "memory.example.com", 1, nil)
 	release, asked := make(chan struct{}), make(chan string, maxStreams+1)
-	s, _ := newServer(t, Options{Hosts: []string{"memory.example.com"}, MCP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	blocks := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- r.RemoteAddr
 		<-release
-	})})
+	})
+	s, _ := newServer(t, Options{Hosts: []string{"memory.example.com"}, MCP: blocks})
 	l, urls, err := (&Binding{Addresses: []string{"127.0.0.1:0"}, TLS: TLSFiles,
 		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}).Listen(t.Context())
 	if err != nil {
@@ -382,7 +383,8 @@ func TestCertificatesAreChecked(t *testing.T) {
 	certificate(t, dir, "memory.example.com", 1, nil)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	long, others := filepath.Join(dir, "long.pem"), filepath.Join(dir, "others.pem")
-	if err := errors.Join(os.WriteFile(long, make([]byte, maxCertificate+1), 0o600), os.Mkdir(others, 0o700)); err != nil {
+	err := errors.Join(os.WriteFile(long, make([]byte, maxCertificate+1), 0o600), os.Mkdir(others, 0o700))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for want, b := range map[string]Binding{

@@ -43,7 +43,7 @@ type body struct {
 	held   int64
 	gone   bool // it had to give way
 
-	mu       sync.Mutex      // never before the intake's, nor behind it
+	mu       sync.Mutex      // never held with the lock of the intake
 	deadline func(time.Time) // of the Read that waits, and of those after it
 	final    bool            // the deadline stays as it is: it has passed, or the request is over
 }

@@ -343,7 +343,7 @@ func TestATenantCrowdsOutItsOwn(t *testing.T) {
 		t.Error("there was no room")
 	}
 	if quiet.gone || !third.gone || another.gone || i.held != 200<<10 {
-		t.Errorf("quiet gives way: %v, third: %v, another: %v; %d bytes are held", quiet.gone, third.gone, another.gone, i.held)
+		t.Errorf("quiet: %v, third: %v, another: %v; %d bytes are held", quiet.gone, third.gone, another.gone, i.held)
 	}
 }
 

@@ -138,7 +138,8 @@ func TestScopesThatNobodyGives(t *testing.T) {
 			}
 		})
 		w := ask(s, "GET", "/v1/notes", "", "Authorization: token")
-		want = `Bearer realm="loci", error="insufficient_scope", resource_metadata="` + public + metadataPath + `/v1"` + want
+		want = `Bearer realm="loci", error="insufficient_scope", resource_metadata="` + public + metadataPath +
+			`/v1"` + want
 		if w.Code != 403 || w.Header().Get("WWW-Authenticate") != want || w.Header().Get("Stopped") != given {
 			t.Errorf("%q: %d %v", given, w.Code, w.Header())
 		}

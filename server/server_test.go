@@ -243,8 +243,8 @@ func TestRequestIDAndLog(t *testing.T) {
 // TestWhoIsGoneIsNoFault: a credential that nobody can check is an error in the log, for operators to hear of. A
 // caller who hangs up meanwhile made it one himself, and could write thousands of them.
 func TestWhoIsGoneIsNoFault(t *testing.T) {
-	s, log := newServer(t, Options{Authenticate: func(r *http.Request) (Caller, error) {
-		return Caller{}, &loci.Error{Code: loci.Unavailable, Op: "look up a key", Msg: "not now", Err: errors.New("no store")}
+	s, log := newServer(t, Options{Authenticate: func(*http.Request) (Caller, error) {
+		return Caller{}, &loci.Error{Code: loci.Unavailable, Op: "look up", Msg: "not now", Err: errors.New("no store")}
 	}})
 	for _, gone := range []bool{false, true} {
 		log.buf.Reset()
@@ -258,7 +258,8 @@ func TestWhoIsGoneIsNoFault(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		cancel()
 		said := log.String()
-		if w.Code != http.StatusServiceUnavailable || strings.Contains(said, "level=ERROR") == gone || !strings.Contains(said, "no store") {
+		isError := strings.Contains(said, "level=ERROR")
+		if w.Code != http.StatusServiceUnavailable || isError == gone || !strings.Contains(said, "no store") {
 			t.Errorf("gone %v: %d %s", gone, w.Code, said)
 		}
 	}
