@@ -70,6 +70,9 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, loci.AsError(err)
 	}
+	if err := checkFiles(url); err != nil {
+		return nil, err
+	}
 	scheme, rest, ok := strings.Cut(url, ":")
 	switch {
 	case ok && scheme == "memory" && rest == "":
@@ -136,6 +139,9 @@ type MigrationReport = postgres.MigrationReport
 // Migrate brings the schema of a database to this build's version, as the role of the URL,
 // which is to own it. Stores in files do that by themselves: for them it is Unsupported.
 func Migrate(ctx context.Context, url string, m Migration) (MigrationReport, error) {
+	if err := checkFiles(url); err != nil {
+		return MigrationReport{}, err
+	}
 	if mongo.IsURL(url) {
 		return migrateMongo(ctx, url, m)
 	}
@@ -165,6 +171,9 @@ type Distribution = postgres.Distribution
 // it only says how, and so it does for a MongoDB that is no sharded cluster; a PostgreSQL without
 // the extension is refused. Nobody tried it on a real cluster yet.
 func Distribute(ctx context.Context, url string, dryRun bool) (Distribution, error) {
+	if err := checkFiles(url); err != nil {
+		return Distribution{}, err
+	}
 	switch {
 	case isPostgres(url):
 		return postgres.Distribute(ctx, url, dryRun)
