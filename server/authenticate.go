@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 
@@ -89,7 +90,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		underwayOf(r).caller = c
 		if c.Delegated {
-			underwayOf(r).MayAsk()
+			underwayOf(r).MayAsk(s.opts.Resource.gives)
 		}
 		r.Header.Del(headerAuthorization)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
@@ -99,7 +100,11 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 // refuseCredential answers a request that is from nobody.
 func (s *Server) refuseCredential(w http.ResponseWriter, r *http.Request, err error) {
 	if e := loci.AsError(err); e.Err != nil && (e.Code == loci.Internal || e.Code == loci.Unavailable) {
-		s.opts.Logger.ErrorContext(r.Context(), "a credential could not be checked", "request_id",
+		level := slog.LevelError
+		if r.Context().Err() != nil { // gone, which is the caller's doing: thousands of them are no fault of ours
+			level = slog.LevelInfo
+		}
+		s.opts.Logger.Log(r.Context(), level, "a credential could not be checked", "request_id",
 			r.Header.Get(headerRequestID), "code", string(e.Code), "op", e.Op, "cause", e.Err)
 	}
 	p := problem.Of(err)

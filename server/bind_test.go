@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log/slog"
 	"math/big"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -289,6 +291,50 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestStreamsOfAConnectionAreBounded: each takes some 30 KiB while its reader takes nothing of the answer. Whoever has
+// more to ask opens another connection.
+func TestStreamsOfAConnectionAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	ca := certificate(t, dir, "memory.example.com", 1, nil)
+	release, asked := make(chan struct{}), make(chan string, maxStreams+1)
+	blocks := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.RemoteAddr
+		<-release
+	})
+	s, _ := newServer(t, Options{Hosts: []string{"memory.example.com"}, MCP: blocks})
+	l, urls, err := (&Binding{Addresses: []string{"127.0.0.1:0"}, TLS: TLSFiles,
+		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}).Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	client := secure(ca)
+	var all sync.WaitGroup
+	from := map[string]int{}
+	for range maxStreams + 1 { // one after the other: a second connection is opened for the last alone
+		all.Go(func() {
+			if r, err := client.Get(urls[0] + "/mcp"); err != nil {
+				t.Error(err)
+			} else {
+				_ = r.Body.Close()
+			}
+		})
+		from[wait(t, asked)]++
+	}
+	close(release)
+	all.Wait()
+	if len(from) != 2 {
+		t.Errorf("%d connections: %v", len(from), from)
+	}
+	client.CloseIdleConnections()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestClientCertificates: with authorities of clients nobody comes in without a
 // certificate of one of them.
 func TestClientCertificates(t *testing.T) {
@@ -336,11 +382,19 @@ func TestCertificatesAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, "memory.example.com", 1, nil)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	long, others := filepath.Join(dir, "long.pem"), filepath.Join(dir, "others.pem")
+	err := errors.Join(os.WriteFile(long, make([]byte, maxCertificate+1), 0o600), os.Mkdir(others, 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, b := range map[string]Binding{
 		"no such file":         {Certificate: dir + "/none", Key: key},
 		"failed to find":       {Certificate: key, Key: key},
 		"cannot be used":       {Certificate: cert, Key: cert},
 		"holds no certificate": {Certificate: cert, Key: key, ClientCA: key},
+		"is not a file":        {Certificate: dir, Key: key}, // nor is what never ends, or makes whoever opens it wait
+		"the limit is":         {Certificate: long, Key: key},
+		"pem is not a file":    {Certificate: cert, Key: key, ClientCA: others},
 	} {
 		b.Addresses, b.TLS = []string{"127.0.0.1:0"}, TLSFiles
 		_, _, err := b.Listen(t.Context())

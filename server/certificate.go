@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -87,8 +88,34 @@ func (c *certificates) look() []fileState {
 	return state
 }
 
+// maxCertificate bounds each file, in bytes: all authorities that systems trust take a quarter of it.
+const maxCertificate = 1 << 20
+
+// readCertificate reads a file of PEM. It is read while connections wait for it, so that it
+// must be one that is there whole and has an end.
+func readCertificate(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", path)
+	case info.Size() > maxCertificate:
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), maxCertificate)
+	}
+	return os.ReadFile(path)
+}
+
 func (c *certificates) load() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(c.paths[0], c.paths[1])
+	certificate, err := readCertificate(c.paths[0])
+	if err != nil {
+		return nil, err
+	}
+	key, err := readCertificate(c.paths[1])
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +125,7 @@ func (c *certificates) load() (*tls.Config, error) {
 	if c.paths[2] == "" {
 		return config, nil
 	}
-	authorities, err := os.ReadFile(c.paths[2])
+	authorities, err := readCertificate(c.paths[2])
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +141,7 @@ func trustOnly(path string) (*tls.Config, error) {
 	refused := func(why string) error {
 		return loci.Errorf(loci.Invalid, "the certificate %s cannot be used: %s", path, why)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readCertificate(path)
 	if err != nil {
 		return nil, refused(cause(err))
 	}

@@ -302,21 +302,67 @@ func TestOverlongBody(t *testing.T) {
 // taken for whole, even if its end comes at that very moment.
 func TestGivingWayIsFinal(t *testing.T) {
 	i := &intake{most: 1, mostBytes: 1 << 20}
-	evicted := 0
-	b := &body{evict: func() { evicted++ }}
+	var set []time.Time
+	b := &body{deadline: func(at time.Time) { set = append(set, at) }}
 	i.enter(b)
 	if !i.grow(b, 100<<10) {
 		t.Error("there was no room")
 	}
-	other := &body{evict: func() { evicted++ }}
+	other := &body{deadline: func(time.Time) { t.Error("the other is cut off") }}
 	i.enter(other)
 	if !i.grow(other, 164<<10) {
 		t.Error("there was no room for the other")
 	}
-	i.extend(b, func() { t.Error("it gets more time") })
-	if i.grow(b, 2<<20) || i.arrived(b) || evicted != 1 || other.gone || i.held != 100<<10 {
-		t.Errorf("evicted %d times, %d bytes are held", evicted, i.held)
+	b.extend(time.Now().Add(time.Hour))
+	if i.grow(b, 2<<20) || i.arrived(b) || len(set) != 1 || time.Until(set[0]) > 0 || other.gone || i.held != 100<<10 {
+		t.Errorf("its deadline was %v, %d bytes are held", set, i.held)
 	}
+	i.leave(other)
+	other.giveUp() // whoever was about to cut it off comes late: its request is over, and so may its connection be
+}
+
+// TestATenantCrowdsOutItsOwn: a tenant that begins more bodies than it ends gives up its own, however long those of
+// others have been coming. So it is with what they hold.
+func TestATenantCrowdsOutItsOwn(t *testing.T) {
+	i := &intake{most: 3, mostBytes: 300 << 10}
+	begin := func(tenant string) *body {
+		b := &body{tenant: tenant, deadline: func(time.Time) {}}
+		i.enter(b)
+		return b
+	}
+	quiet, first, second := begin("quiet"), begin("loud"), begin("loud")
+	third := begin("loud")
+	if quiet.gone || !first.gone || second.gone {
+		t.Errorf("quiet gives way: %v, first: %v, second: %v", quiet.gone, first.gone, second.gone)
+	}
+	another := begin("another") // it finds room, too
+	if quiet.gone || !second.gone || third.gone {
+		t.Errorf("quiet gives way: %v, second: %v, third: %v", quiet.gone, second.gone, third.gone)
+	}
+	if !i.grow(quiet, smallBody+100<<10) || !i.grow(third, smallBody+150<<10) || !i.grow(another, smallBody+100<<10) {
+		t.Error("there was no room")
+	}
+	if quiet.gone || !third.gone || another.gone || i.held != 200<<10 {
+		t.Errorf("quiet: %v, third: %v, another: %v; %d bytes are held", quiet.gone, third.gone, another.gone, i.held)
+	}
+}
+
+// TestNobodyWaitsForWhoGivesWay: over HTTP/2 a body is cut off by the goroutine of its connection, which may have
+// much to do. Other bodies come in meanwhile.
+func TestNobodyWaitsForWhoGivesWay(t *testing.T) {
+	i := &intake{most: 1, mostBytes: 1 << 20}
+	others := make(chan bool, 1)
+	i.enter(&body{deadline: func(time.Time) {
+		b := &body{deadline: func(time.Time) {}}
+		go func() {
+			i.enter(b)
+			others <- i.grow(b, 100<<10) && i.arrived(b)
+		}()
+		if !wait(t, others) {
+			t.Error("there was no room")
+		}
+	}})
+	i.enter(&body{deadline: func(time.Time) {}})
 }
 
 // TestBodyIsCutShort: a client that goes away in the middle of a body has made no request.

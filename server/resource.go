@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/problem"
+	"github.com/loci-memory/loci/internal/trail"
 )
 
 // metadataPath is where a protected resource describes itself (RFC 9728). What comes behind
@@ -65,6 +66,10 @@ func (r *Resource) names(scopes ...loci.Scope) []string {
 	return names
 }
 
+// gives reports whether an authorization server makes tokens with a scope. Where none is
+// known, nobody can tell.
+func (r *Resource) gives(scope string) bool { return r == nil || len(r.names(loci.Scope(scope))) > 0 }
+
 // isMetadata reports whether a request asks for the description of a resource. It needs no
 // credential: whoever has none learns there where to get one.
 func (s *Server) isMetadata(r *http.Request) bool {
@@ -113,6 +118,9 @@ func (s *Server) describeResource(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(body, '\n')) // nobody is left to tell
 }
 
+// insufficient is the reason of RFC 6750 for a credential that lacks a scope.
+const insufficient = "insufficient_scope"
+
 // bearerChallenge says how to authenticate, as RFC 6750 and RFC 9728 write it. reason is one
 // of RFC 6750, or ""; lacking are scopes, of which one would do.
 func (s *Server) bearerChallenge(r *http.Request, reason string, lacking ...loci.Scope) string {
@@ -126,7 +134,7 @@ func (s *Server) bearerChallenge(r *http.Request, reason string, lacking ...loci
 	}
 	if s.opts.Resource != nil {
 		parts = append(parts, `resource_metadata="`+s.opts.Resource.URL+metadataPath+resourceOf(r.URL.Path)+`"`)
-		if names = s.opts.Resource.names(lacking...); len(lacking) == 0 {
+		if names = s.opts.Resource.names(lacking...); len(lacking) == 0 && reason != insufficient {
 			names = s.opts.Resource.names(basicScopes...)
 		}
 	}
@@ -148,13 +156,15 @@ func (s *Server) lacks(r *http.Request, status int, h http.Header) {
 		return
 	}
 	var scopes []loci.Scope
-	if u.caller.Delegated { // with those it has: many clients ask for what is named, and for nothing else
-		scopes = u.caller.Scopes()
+	if u.caller.Delegated {
+		if lacking = trail.Stopped(r.Context()); len(lacking) > 0 {
+			scopes = u.caller.Scopes() // too: many clients ask for what is named, and for nothing else
+		}
 	}
 	for _, name := range lacking {
 		if !slices.Contains(scopes, loci.Scope(name)) {
 			scopes = append(scopes, loci.Scope(name))
 		}
 	}
-	h.Set("WWW-Authenticate", s.bearerChallenge(r, "insufficient_scope", scopes...))
+	h.Set("WWW-Authenticate", s.bearerChallenge(r, insufficient, scopes...))
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,41 @@ func TestChallenges(t *testing.T) {
 	w := ask(plain, "GET", "/v1/notes", "", "Authorization: key")
 	if w.Header().Get("WWW-Authenticate") != `Bearer realm="loci", error="insufficient_scope", scope="write delete"` {
 		t.Errorf("without issuers: %v", w.Header())
+	}
+}
+
+// TestScopesThatNobodyGives: whoever lacks what its authorization servers never give is not told to ask for
+// what it has. Its model reads the refusal, as that of a key does.
+func TestScopesThatNobodyGives(t *testing.T) {
+	for given, want := range map[string]string{
+		"write":        `, scope="read write"`, // delete is asked for in vain
+		"write delete": `, scope="read write delete"`,
+		"":             "",
+	} {
+		s := protected(t, func(o *Options) {
+			nobody := o.Authenticate
+			o.Authenticate = func(r *http.Request) (Caller, error) {
+				c, err := nobody(r)
+				if err == nil {
+					c.Principal, err = loci.NewPrincipal(c.Tenant(), c.Subject(), nil, loci.ScopeRead)
+				}
+				return c, err
+			}
+			o.Resource.Names = func(scopes ...loci.Scope) (names []string) {
+				for _, scope := range scopes {
+					if slices.Contains(strings.Fields("read "+given), string(scope)) {
+						names = append(names, string(scope))
+					}
+				}
+				return names
+			}
+		})
+		w := ask(s, "GET", "/v1/notes", "", "Authorization: token")
+		want = `Bearer realm="loci", error="insufficient_scope", resource_metadata="` + public + metadataPath +
+			`/v1"` + want
+		if w.Code != 403 || w.Header().Get("WWW-Authenticate") != want || w.Header().Get("Stopped") != given {
+			t.Errorf("%q: %d %v", given, w.Code, w.Header())
+		}
 	}
 }
 

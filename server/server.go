@@ -212,6 +212,10 @@ func isLoopback(host string) bool {
 // operators.
 type operatorsKey struct{}
 
+// maxStreams are the requests that a connection of HTTP/2 may have under way, which are as many as RFC 9113 wants
+// of any server. One whose answer is not taken holds its memory until Options.Grace is over.
+const maxStreams = 100
+
 // Serve answers requests until ctx ends. Then it takes no new ones, gives those
 // that run Options.Drain to finish, and closes l. What did not finish is Unavailable.
 // operators are listeners of their own for what is below /v1/admin: Options.OperatorsApart.
@@ -226,6 +230,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Lis
 		},
 		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive,
 		WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
+		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		MaxHeaderBytes: maxServerHeader, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)

@@ -240,6 +240,31 @@ func TestRequestIDAndLog(t *testing.T) {
 	}
 }
 
+// TestWhoIsGoneIsNoFault: a credential that nobody can check is an error in the log, for operators to hear of. A
+// caller who hangs up meanwhile made it one himself, and could write thousands of them.
+func TestWhoIsGoneIsNoFault(t *testing.T) {
+	s, log := newServer(t, Options{Authenticate: func(*http.Request) (Caller, error) {
+		return Caller{}, &loci.Error{Code: loci.Unavailable, Op: "look up", Msg: "not now", Err: errors.New("no store")}
+	}})
+	for _, gone := range []bool{false, true} {
+		log.buf.Reset()
+		ctx, cancel := context.WithCancel(t.Context())
+		if gone {
+			cancel()
+		}
+		r := httptest.NewRequest(http.MethodGet, "/v1/notes", nil).WithContext(ctx)
+		r.Host = "localhost:7437"
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		cancel()
+		said := log.String()
+		isError := strings.Contains(said, "level=ERROR")
+		if w.Code != http.StatusServiceUnavailable || isError == gone || !strings.Contains(said, "no store") {
+			t.Errorf("gone %v: %d %s", gone, w.Code, said)
+		}
+	}
+}
+
 // TestOverload: beyond its limit a server says so at once, and still tells its health.
 func TestOverload(t *testing.T) {
 	running, proceed := make(chan struct{}), make(chan struct{})

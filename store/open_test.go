@@ -4,11 +4,33 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store"
 )
+
+// TestFilesOfAURLAreFiles: the drivers would read them to their end, which a pipe or a device does not have.
+func TestFilesOfAURLAreFiles(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, "long.pem")
+	if err := os.WriteFile(long, make([]byte, 1<<20+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, long} {
+		for _, option := range []string{"postgres://h/d?sslmode=require&sslrootcert=", "mongodb://h/d?tls=true&tlsCAFile="} {
+			_, opened := store.Open(t.Context(), option+path, nil)
+			_, migrated := store.Migrate(t.Context(), option+path, store.Migration{})
+			_, distributed := store.Distribute(t.Context(), option+path, true)
+			for _, err := range []error{opened, migrated, distributed} {
+				if e := loci.AsError(err); e == nil || e.Code != loci.Invalid || !strings.Contains(e.Msg, "at most 1 MiB") {
+					t.Errorf("%s%s: %v", option, path, err)
+				}
+			}
+		}
+	}
+}
 
 // However Open fails, it says so and returns no store at all.
 func TestWaysInWhichOpenFails(t *testing.T) {

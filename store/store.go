@@ -70,6 +70,9 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, loci.AsError(err)
 	}
+	if err := checkFiles(url); err != nil {
+		return nil, err
+	}
 	scheme, rest, ok := strings.Cut(url, ":")
 	switch {
 	case ok && scheme == "memory" && rest == "":
@@ -104,7 +107,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return s, nil
 	}
 	return nil, loci.Errorf(loci.Unsupported,
-		"store %q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
+		"store %.200q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
 }
 
 // cache says where copies of search indexes lie, and whether the store goes without.
@@ -136,12 +139,15 @@ type MigrationReport = postgres.MigrationReport
 // Migrate brings the schema of a database to this build's version, as the role of the URL,
 // which is to own it. Stores in files do that by themselves: for them it is Unsupported.
 func Migrate(ctx context.Context, url string, m Migration) (MigrationReport, error) {
+	if err := checkFiles(url); err != nil {
+		return MigrationReport{}, err
+	}
 	if mongo.IsURL(url) {
 		return migrateMongo(ctx, url, m)
 	}
 	if !isPostgres(url) {
 		return MigrationReport{}, loci.Errorf(loci.Unsupported,
-			"store %q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://… or mongodb://…",
+			"store %.200q has nothing to migrate: a memory file is brought up to date when it is opened; write postgres://… or mongodb://…",
 			redactURL(url))
 	}
 	return postgres.Migrate(ctx, url, m)
@@ -165,6 +171,9 @@ type Distribution = postgres.Distribution
 // it only says how, and so it does for a MongoDB that is no sharded cluster; a PostgreSQL without
 // the extension is refused. Nobody tried it on a real cluster yet.
 func Distribute(ctx context.Context, url string, dryRun bool) (Distribution, error) {
+	if err := checkFiles(url); err != nil {
+		return Distribution{}, err
+	}
 	switch {
 	case isPostgres(url):
 		return postgres.Distribute(ctx, url, dryRun)
@@ -173,7 +182,7 @@ func Distribute(ctx context.Context, url string, dryRun bool) (Distribution, err
 		return Distribution{Commands: d.Commands, Made: d.Made}, err
 	}
 	return Distribution{}, loci.Errorf(loci.Unsupported,
-		"store %q is not distributed: write postgres://… or mongodb://…", redactURL(url))
+		"store %.200q is not distributed: write postgres://… or mongodb://…", redactURL(url))
 }
 
 // redactURL hides what may be a password.

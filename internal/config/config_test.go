@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -258,6 +259,21 @@ func TestConfigSizeIsLimited(t *testing.T) {
 	_, err := load(t, strings.Repeat("#", config.MaxBytes+1), nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Fatal(err)
+	}
+}
+
+// TestNestedListsTakeLittle: a value that is compared when the file is read again was quoted once for each list
+// around it, and doubled each time.
+func TestNestedListsTakeLittle(t *testing.T) {
+	lists := strings.Repeat("[", 22) + strings.Repeat("]", 22)
+	for _, text := range []string{"tools: " + lists, "graph: {x: " + lists + "}", "auth: {issuers: " + lists + "}"} {
+		before, after := runtime.MemStats{}, runtime.MemStats{}
+		runtime.ReadMemStats(&before)
+		_, err := load(t, text, nil, nil)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 4<<20 {
+			t.Errorf("%s: %d bytes, %v", text, took, err)
+		}
 	}
 }
 

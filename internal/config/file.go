@@ -185,11 +185,17 @@ func (r *fileReader) value(s *Setting, n *yaml.Node) {
 
 // nodeText is a node as one text, the same wherever it stands in a file.
 func nodeText(n *yaml.Node) string {
-	parts := make([]string, len(n.Content))
-	for i, c := range n.Content {
-		parts[i] = nodeText(c)
+	var b strings.Builder
+	writeNode(&b, n)
+	return b.String()
+}
+
+// writeNode writes each part once: a count of what follows stands for the brackets around it.
+func writeNode(b *strings.Builder, n *yaml.Node) {
+	fmt.Fprintf(b, "%d %q %d ", n.Kind, n.Value, len(n.Content))
+	for _, c := range n.Content {
+		writeNode(b, c)
 	}
-	return fmt.Sprintf("%d %q %q", n.Kind, n.Value, parts)
 }
 
 // scalarOrList returns the text of a value that has the form of its setting.

@@ -16,7 +16,7 @@ type Trail struct {
 	operation string
 	refused   string
 	lacking   []string
-	mayAsk    bool
+	mayAsk    func(scope string) bool // nil: for none
 	calls     []Call
 }
 
@@ -76,16 +76,16 @@ func Lacks(ctx context.Context, scopes ...string) {
 	}
 }
 
-// Stopped returns the scopes that the caller lacks, if it can ask somebody for them: then it
-// has to hear of them from the transport, and not only in a reply.
+// Stopped returns the scopes that the caller lacks and can ask somebody for: it has to hear of
+// them from the transport, and not only in a reply.
 func Stopped(ctx context.Context) []string {
 	t := of(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.mayAsk {
+	if t.mayAsk == nil {
 		return nil
 	}
-	return slices.Clone(t.lacking)
+	return slices.DeleteFunc(slices.Clone(t.lacking), func(scope string) bool { return !t.mayAsk(scope) })
 }
 
 // Called adds the call of a tool.
@@ -119,11 +119,12 @@ func (t *Trail) Lacking() []string {
 	return slices.Clone(t.lacking)
 }
 
-// MayAsk says that the caller can get a credential with more scopes.
-func (t *Trail) MayAsk() {
+// MayAsk says that the caller can get a credential with more scopes, and whether one of them
+// is among those.
+func (t *Trail) MayAsk(gives func(scope string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mayAsk = true
+	t.mayAsk = gives
 }
 
 // Calls are those of tools.
