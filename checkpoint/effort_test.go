@@ -8,6 +8,7 @@ package checkpoint_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -183,4 +184,23 @@ func TestPruningALargeThreadSeesWhatOthersPut(t *testing.T) {
 		t.Errorf("%d were erased, %v", n, err)
 	}
 	wantValues(t, getCheckpoint(t, m, "t", "", ""), map[string]string{"same": "same of ", "step": "c03"})
+}
+
+// An export names no values again that it wrote: eight times as many checkpoints cost eight times
+// as many bytes of memory.
+func TestExportOfAThreadIsLinear(t *testing.T) {
+	bytes := func(checkpoints int) int64 {
+		m, _, _ := counted(t)
+		locitest.CheckpointHistory(t, m, "t", "", checkpoints, locitest.PlainState)
+		return testing.Benchmark(func(b *testing.B) {
+			for b.Loop() {
+				if _, err := m.Export(b.Context(), io.Discard, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}).AllocedBytesPerOp()
+	}
+	if few, many := bytes(200), bytes(1600); many > 12*few {
+		t.Errorf("an export allocates %d bytes for 200 checkpoints, %d for 1600", few, many)
+	}
 }

@@ -43,21 +43,23 @@ const (
 // of their number; what an earlier pick has said counts a fifth, of up to ten picks. Of
 // equal ones the first goes first.
 func Digest(claims []Claim, take func(i int) bool) (picked []int) {
-	d := digest{claims: claims, terms: map[string]*claimTerm{}, of: make([][]*claimTerm, len(claims)), scores: make([]float64, len(claims)), stale: make([]bool, len(claims))}
+	n := len(claims)
+	d := digest{claims: claims, of: make([][]*claimTerm, n), scores: make([]float64, n), stale: make([]bool, n)}
+	terms := map[string]*claimTerm{}
 	for i, c := range claims {
 		for _, text := range contentTerms(c.Text) {
-			term := d.terms[text]
+			term := terms[text]
 			if term == nil {
 				term = &claimTerm{}
-				d.terms[text] = term
+				terms[text] = term
 			}
 			term.claims = append(term.claims, i)
 			d.of[i] = append(d.of[i], term)
 		}
 	}
-	for _, term := range d.terms {
-		n := float64(len(term.claims))
-		term.weight = (1 + math.Log(n)) * math.Log(1+float64(len(claims))/n)
+	for _, term := range terms {
+		have := float64(len(term.claims))
+		term.weight = (1 + math.Log(have)) * math.Log(1+float64(n)/have)
 	}
 	for i := range claims {
 		if len(d.of[i]) > 0 {
@@ -99,7 +101,6 @@ type claimTerm struct {
 // is left.
 type digest struct {
 	claims []Claim
-	terms  map[string]*claimTerm
 	of     [][]*claimTerm // the terms of each claim, each once, in order
 	scores []float64
 	stale  []bool
