@@ -161,7 +161,7 @@ type busyStore struct {
 
 func (s *busyStore) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	err := s.Store.Apply(ctx, t, c)
-	if do := s.then; do != nil && len(c.Erase) > 0 {
+	if do := s.then; do != nil && err == nil && len(c.Erase) > 0 {
 		s.then = nil
 		do()
 	}
