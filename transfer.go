@@ -12,10 +12,9 @@ import (
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
-// The export format: one JSON object a line. The first line is the header, then
-// come the records, each followed by its earlier states, then the links between
-// them. The last line says how many of each there are, so that a file cut short
-// or a line lost is noticed.
+// The export format: one JSON object a line. The first line is the header, then come the records, each
+// followed by its earlier states, then the links between them. The last line says how many of each there
+// are, so that a file cut short or a line lost is noticed.
 const (
 	ExportFormat  = "loci.export"
 	ExportVersion = 1
@@ -101,31 +100,33 @@ func exportedBody(r *Record) json.RawMessage {
 	return data
 }
 
-// Export writes the memories in and below the handle's namespace to w, newest
-// first, with the links between what it wrote, and returns the number of records.
-// Features add theirs, such as checkpoints.
-// It holds no more than a page of records and the earlier states of one of them,
-// however much there is to write. progress may be nil.
-func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int64)) (n int64, err error) {
+// Export writes the memories in and below the handle's namespace to w, newest first, with the links between
+// what it wrote, and returns the number of records. Features add theirs, such as checkpoints. Of some kinds
+// nothing else is read; none are all. What means something only together comes with any of its kinds. It holds
+// no more than a page of records and the earlier states of one of them. progress may be nil.
+func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(int64), kinds ...Kind) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
 	x := &Exporter{m: m, enc: jsonform.Lines{W: out}, progress: progress, end: exportLine{Type: "end"}}
-	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: m.engine.memoryKinds(), At: now, NotLive: true}
-	if err := x.enc.Encode(exportLine{
-		Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now,
-	}); err != nil {
+	left := func(k Kind) bool { return len(kinds) > 0 && !slices.Contains(kinds, k) }
+	alone := slices.DeleteFunc(slices.Clone(m.engine.memoryKinds()), left)
+	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: alone, At: now, NotLive: true}
+	head := exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}
+	if err := x.enc.Encode(head); err != nil {
 		return 0, err
 	}
 	if err := x.Each(ctx, m, reach, NewestFirst, x.Write); err != nil {
 		return x.end.Records, err
 	}
 	for _, f := range m.engine.transferers() {
+		if !slices.ContainsFunc(f.Kinds(), func(k FeatureKind) bool { return !left(k.Kind) }) {
+			continue
+		}
 		if err := f.Lines(ctx, m, x); err != nil {
 			return x.end.Records, err
 		}
 	}
-	// Links come in a second run over the records, since either end of one may be
-	// the last record of all.
+	// Links come in a second run over the records, since either end of one may be the last record of all.
 	links := func(ctx context.Context, r *Record) error { return x.links(ctx, reach, r) }
 	if err := x.Each(ctx, m, reach, NewestFirst, links); err != nil {
 		return x.end.Records, err
@@ -136,12 +137,11 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(done int
 	return x.end.Records, out.Flush()
 }
 
-// Each calls do for each record that a filter selects within reach of a handle, page by
-// page, in the given order.
+// Each calls do for each record that a filter selects within reach of a handle, page by page, in the given order.
 func (x *Exporter) Each(
 	ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error,
 ) error {
-	if err := m.inView(f); err != nil {
+	if err := m.inView(f); err != nil || f.Kinds != nil && len(f.Kinds) == 0 { // none, not all of them
 		return err
 	}
 	page := Page{Limit: intake.Page(m.engine.opts.Content.MaxBytes), Order: order}

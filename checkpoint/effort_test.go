@@ -8,6 +8,7 @@ package checkpoint_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -117,5 +118,89 @@ func TestPruneTakesEachThreadOnce(t *testing.T) {
 	}
 	if once, often := prune(1), prune(1000); often != once {
 		t.Errorf("%d records are read for a thread, %d for one that is named 1000 times", once, often)
+	}
+}
+
+// A thread from which checkpoints go in several changes is read once, not once in each.
+func TestPruningALargeThreadReadsItOnce(t *testing.T) {
+	for name, erase := range map[string]func(*testing.T, *checkpoint.Handle) (int, error){
+		"prune": func(t *testing.T, h *checkpoint.Handle) (int, error) {
+			return h.Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest)
+		},
+		"runs": func(t *testing.T, h *checkpoint.Handle) (int, error) {
+			return h.DeleteForRuns(t.Context(), []string{"first"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, h, c := counted(t)
+			const checkpoints = 90
+			locitest.CheckpointHistory(t, m, "t", "", checkpoints, func(i int) string {
+				return `{"run_id":"` + map[bool]string{true: "last", false: "first"}[i == checkpoints-1] + `"}`
+			})
+			for i := range 4 {
+				locitest.PutWrites(t, m, "t", fmt.Sprintf("c%02d", i), writesOf("many", 5000)...)
+			}
+			before := c.read
+			n, err := erase(t, h)
+			if n != checkpoints-1 || err != nil {
+				t.Errorf("%d were erased, %v", n, err)
+			}
+			// Its checkpoints to choose and to erase, their writes, and a few heads in each change.
+			if read, most := c.read-before, 4*5000+4*checkpoints+50; read > most {
+				t.Errorf("%d records were read, want at most %d", read, most)
+			}
+		})
+	}
+}
+
+// A busyStore lets something happen after the first change that erases checkpoints.
+type busyStore struct {
+	loci.Store
+	then func()
+}
+
+func (s *busyStore) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	err := s.Store.Apply(ctx, t, c)
+	if do := s.then; do != nil && err == nil && len(c.Erase) > 0 {
+		s.then = nil
+		do()
+	}
+	return err
+}
+
+// What others put while a large thread is pruned counts as in a small one: it is the latest
+// then, and what it refers to stays.
+func TestPruningALargeThreadSeesWhatOthersPut(t *testing.T) {
+	s := &busyStore{Store: memory.Open()}
+	t.Cleanup(func() { s.Close() })
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+	locitest.CheckpointHistory(t, m, "t", "", 5, locitest.PlainState)
+	locitest.PutWrites(t, m, "t", "c00", writesOf("many", 5000)...) // a change of their own
+	s.then = func() {
+		in := locitest.Checkpoint("t", "", "c90", "c03", "{}", locitest.GraphState{"same": "1", "step": "3"}, nil)
+		locitest.PutCheckpoint(t, m, in)
+	}
+	if n, err := checkpoint.Of(m).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest); n != 5 || err != nil {
+		t.Errorf("%d were erased, %v", n, err)
+	}
+	wantValues(t, getCheckpoint(t, m, "t", "", ""), map[string]string{"same": "same of ", "step": "c03"})
+}
+
+// An export names no values again that it wrote: eight times as many checkpoints cost eight times
+// as many bytes of memory.
+func TestExportOfAThreadIsLinear(t *testing.T) {
+	bytes := func(checkpoints int) int64 {
+		m, _, _ := counted(t)
+		locitest.CheckpointHistory(t, m, "t", "", checkpoints, locitest.PlainState)
+		return testing.Benchmark(func(b *testing.B) {
+			for b.Loop() {
+				if _, err := m.Export(b.Context(), io.Discard, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}).AllocedBytesPerOp()
+	}
+	if few, many := bytes(200), bytes(1600); many > 12*few {
+		t.Errorf("an export allocates %d bytes for 200 checkpoints, %d for 1600", few, many)
 	}
 }

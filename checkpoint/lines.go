@@ -70,8 +70,7 @@ func (c *Handle) threadLines(ctx context.Context, x *loci.Exporter, thread threa
 	written := map[loci.ID]bool{} // values
 	for i := range all {
 		q := Fetch{Thread: thread.Thread, Namespace: thread.Namespace, ID: all[i].ID}
-		q.Known = slices.Collect(maps.Keys(written))
-		found, err := c.Fetch(ctx, q)
+		found, err := c.fetch(ctx, q, func(r *loci.Record) (Fetched, error) { return c.fetched(ctx, r, written) })
 		if err != nil && loci.AsError(err).Code == loci.NotFound { // erased meanwhile
 			continue
 		}

@@ -184,108 +184,18 @@ func (c *Handle) account(change *loci.Change, threads []loci.Record, now time.Ti
 	change.Events = []loci.Event{c.m.Event(loci.EventErased, &about, now, map[string]any{"records": len(change.Erase)})}
 }
 
-// drop erases the checkpoints of a thread and namespace that choose names by id, with
-// their writes and the values that nothing else refers to. A checkpoint that stays loses
-// its parent if that goes.
-func (c *Handle) drop(
-	ctx context.Context, thread, namespace string, choose func(all []stored) (map[string]bool, error),
-) (erased int, err error) {
-	for {
-		type step struct {
-			erased int
-			more   bool
-		}
-		s, err := loci.Commit(ctx, c.m, "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
-			all, err := c.stored(ctx, thread, namespace)
-			if err != nil {
-				return d, err
-			}
-			chosen, err := choose(all)
-			if err != nil || len(chosen) == 0 {
-				return d, err
-			}
-			d.Change, d.Reply.erased, err = c.decideDrop(ctx, all, chosen, now)
-			if err == nil {
-				d.Reply.more = d.Reply.erased < len(chosen)
-				err = c.mark(ctx, &d.Change, thread, namespace, now, d.Reply.erased == len(all))
-			}
-			return d, err
-		})
-		erased += s.erased
-		if err != nil || !s.more {
-			return erased, err
-		}
-	}
-}
-
-// decideDrop takes the oldest of the chosen checkpoints away, as many as go in one
-// change.
-func (c *Handle) decideDrop(
-	ctx context.Context, all []stored, chosen map[string]bool, now time.Time,
-) (change loci.Change, erased int, err error) {
-	gone, values := map[string]bool{}, map[loci.ID]bool{}
-	for i := range all {
-		s := &all[i]
-		if !chosen[s.ID] || len(change.Erase) >= dropRecords {
-			continue
-		}
-		gone[s.ID] = true
-		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
-		change.Events = append(change.Events,
-			c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
-		writes, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(s.record.Slot))
-		if err != nil {
-			return change, 0, err
-		}
-		for i := range writes {
-			change.Erase = append(change.Erase, loci.Erase{ID: writes[i].ID, Version: writes[i].Version})
-		}
-		for _, id := range s.Values {
-			values[id] = true
-		}
-	}
-	for i := range all {
-		s := &all[i]
-		if gone[s.ID] {
-			continue
-		}
-		s.spare(values)
-		if gone[s.Parent] {
-			if err := c.orphan(ctx, &change, s, now); err != nil {
-				return change, 0, err
-			}
-		}
-	}
-	c.eraseValues(&change, values)
-	return change, len(gone), nil
-}
-
-// orphan takes a checkpoint's parent away.
-func (c *Handle) orphan(ctx context.Context, change *loci.Change, s *stored, now time.Time) error {
-	r, err := c.at(ctx, Kind, s.record.Slot, loci.Page{})
-	if err != nil || r == nil {
-		return err
-	}
-	body := s.body
-	body.Parent = ""
-	if err := loci.SetBody(r, body); err != nil {
-		return err
-	}
-	r.Version, r.UpdatedAt = s.record.Version+1, now
-	change.Put = append(change.Put, loci.Put{Record: *r, SameText: true})
-	return nil
-}
-
 // DeleteForRuns erases the checkpoints that some runs made, those whose metadata have
 // one of them as run_id, with their writes, and returns how many there were. A value
 // that such a run wrote stays as long as another checkpoint has it.
 func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, err error) {
 	var sequences []string
+	of := map[string]bool{}
 	for _, run := range runs {
 		if err := checkName("run_ids: an id", run, maxRunBytes, false); err != nil {
 			return 0, err
 		}
-		sequences = append(sequences, runSequence(run))
+		sequence := runSequence(run)
+		sequences, of[sequence] = append(sequences, sequence), true
 	}
 	if len(sequences) > loci.MaxSearchLimit {
 		return 0, loci.Errorf(loci.TooLarge, "run_ids has %d ids; the limit is %d: delete them in several calls", len(sequences), loci.MaxSearchLimit)
@@ -309,7 +219,7 @@ func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, 
 		n, err := c.drop(ctx, s.Thread, s.Namespace, func(all []stored) (map[string]bool, error) {
 			chosen := map[string]bool{}
 			for i := range all {
-				if slices.Contains(sequences, all[i].record.Sequence) {
+				if of[all[i].record.Sequence] {
 					chosen[all[i].ID] = true
 				}
 			}

@@ -34,7 +34,7 @@ func Export(
 	in, out := io.Pipe()
 	exported := make(chan error, 1)
 	go func() {
-		_, err := m.Export(ctx, out, progress)
+		_, err := m.Export(ctx, out, progress, f.read...)
 		exported <- errors.Join(err, out.CloseWithError(err))
 	}()
 	err = f.lines(in)
@@ -53,6 +53,7 @@ type filter struct {
 	out   *bufio.Writer
 	kept  map[loci.ID]bool   // records, those written of whole kinds too
 	whole map[loci.Kind]bool // kinds of which every record is
+	read  []loci.Kind        // what may be among the lines
 	end   struct {
 		Type      string `json:"type"`
 		Records   int64  `json:"records,omitempty"`
@@ -71,6 +72,7 @@ func (f *filter) choose(ctx context.Context, m *loci.Memory, q Query) error {
 		asked := len(q.Kinds) == 0 || slices.Contains(q.Kinds, s.name)
 		switch {
 		case s.memory && (asked || s.kind == loci.KindFact && slices.Contains(q.Kinds, KindNote)):
+			f.read = append(f.read, s.kind)
 			if asked {
 				single = append(single, s.name)
 			}
@@ -80,6 +82,7 @@ func (f *filter) choose(ctx context.Context, m *loci.Memory, q Query) error {
 		case !s.memory && asked && slices.Contains(q.States, Live):
 			for _, k := range s.feature.Kinds() { // with an owner go its parts
 				f.whole[k.Kind] = true
+				f.read = append(f.read, k.Kind)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/loci-memory/loci"
 	reminder "github.com/loci-memory/loci/examples/kind"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -100,6 +102,38 @@ func TestAnExportOfAPart(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A readStore counts what is read from a store.
+type readStore struct {
+	loci.Store
+	read int
+}
+
+func (s *readStore) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
+	records, next, err := s.Store.Records(ctx, t, f, p)
+	s.read += len(records)
+	return records, next, err
+}
+
+// TestAnExportOfAKindReadsNoOthers, of those that stand for themselves and of the others.
+func TestAnExportOfAKindReadsNoOthers(t *testing.T) {
+	s := &readStore{Store: locitest.OpenMemory()}
+	h := furnish(t, s)
+	for i := range 200 {
+		locitest.Save(t, h.m, fmt.Sprintf("Note %d.", i))
+		locitest.AppendTo(t, h.m, "long", locitest.Spoken(session.MessageHuman, fmt.Sprintf("Message %d.", i)))
+	}
+	for _, kind := range []loci.Kind{"rule", "file", "thread"} {
+		before := s.read
+		var file bytes.Buffer
+		n, err := view.Export(t.Context(), h.m, &file, view.Query{Kinds: []loci.Kind{kind}}, nil)
+		if read := s.read - before; read > 50 || n == 0 || err != nil {
+			t.Errorf("%d records of kind %s, %v: %d were read", n, kind, err, read)
+		}
+	}
 }
 
 // furnishless is a house without anything.

@@ -1,9 +1,14 @@
 package retrieval
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestSentences(t *testing.T) {
@@ -82,5 +87,102 @@ func TestDigestWeighsWords(t *testing.T) {
 	}
 	if picked := Digest(claims, func(int) bool { return true }); picked[0] != 7 || picked[1] != 0 || picked[2] != 9 {
 		t.Errorf("picked %v", picked)
+	}
+}
+
+// plainDigest is Digest in its plain form: all that is left is scored before each pick.
+func plainDigest(claims []Claim, take func(i int) bool) (picked []int) {
+	terms, frequency := make([][]string, len(claims)), map[string]int{}
+	for i, c := range claims {
+		terms[i] = contentTerms(c.Text)
+		for _, term := range terms[i] {
+			frequency[term]++
+		}
+	}
+	weight, said := map[string]float64{}, map[string]int{}
+	for term, n := range frequency {
+		weight[term] = (1 + math.Log(float64(n))) * math.Log(1+float64(len(claims))/float64(n))
+	}
+	asked := map[int]bool{}
+	for {
+		best, most := -1, 0.0
+		for i := range claims {
+			sum := 0.0
+			for _, term := range terms[i] {
+				sum += weight[term]
+			}
+			if score := claims[i].Weight * sum / math.Sqrt(float64(len(terms[i]))); !asked[i] && score > most {
+				best, most = i, score
+			}
+		}
+		if best < 0 {
+			return picked
+		}
+		if asked[best] = true; !take(best) {
+			continue
+		}
+		picked = append(picked, best)
+		for _, term := range terms[best] {
+			if said[term]++; said[term] <= 10 {
+				weight[term] *= covered
+			}
+		}
+	}
+}
+
+// Scores are counted again only where a pick has a term in common, which changes nothing.
+func TestDigestEqualsItsPlainForm(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		var claims []Claim
+		for range r.IntN(60) {
+			var words []string
+			for range r.IntN(8) {
+				words = append(words, fmt.Sprintf("word%c", 'a'+r.IntN(3+round%20)))
+			}
+			claims = append(claims, Claim{Text: strings.Join(words, " "), Weight: []float64{1, 1, 1.2, 0.5, 0}[r.IntN(5)]})
+		}
+		refused := 1 + r.IntN(5)
+		take := func(i int) bool { return i%refused == 0 }
+		if got, want := Digest(claims, take), plainDigest(claims, take); !slices.Equal(got, want) {
+			t.Fatalf("picked %v, want %v of %v", got, want, claims)
+		}
+	}
+}
+
+// Eight times as many claims take about eight times as long, also where all are taken, all are
+// refused, or all say the same.
+func TestDigestTimeIsLinear(t *testing.T) {
+	said := func(n, words int) (out []Claim) {
+		for i := range n {
+			var b strings.Builder
+			for k := range 20 {
+				fmt.Fprintf(&b, "word%c%c ", 'a'+(i*k)%words, 'a'+k)
+			}
+			out = append(out, Claim{Text: b.String(), Weight: 1})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		words int
+		take  bool
+	}{{1, true}, {1, false}, {26, true}, {26, false}} {
+		few, many := said(500, c.words), said(4000, c.words)
+		took := func(claims []Claim) time.Duration {
+			start := time.Now()
+			Digest(claims, func(int) bool { return c.take })
+			return time.Since(start)
+		}
+		// Quadratic time would make it 64 times. The least of several runs is taken, as
+		// many as a busy machine needs.
+		small, large := time.Hour, time.Hour
+		for began := time.Now(); time.Since(began) < 10*time.Second; {
+			if small, large = min(small, took(few)), min(large, took(many)); large <= 24*small {
+				break
+			}
+		}
+		if large > 24*small {
+			t.Errorf("%+v: 500 claims took %v, 4000 %v", c, small, large)
+		}
 	}
 }
