@@ -66,12 +66,12 @@ func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)
 // the end goes to the best remaining lines of all sections, by score. A line that does
 // not fit is passed over for a shorter one.
 //
-// Most lines find no room. One is made and counted when it would fit with as many bytes a
-// token as the longest-worded line so far, or when it may be longer than all the room.
+// Most lines find no room. One is made and counted when it would fit with usualToken bytes a
+// token, or with as many as any line had so far, or when it may be longer than all the room.
 func (w *Writer[M]) Fill(ctx context.Context) error {
 	room := w.Budget - w.Count(w.text())
 	left, carried := max(0, room), 0
-	bytes, tokens := 1, 0 // of the line with the most bytes a token
+	bytes, tokens := usualToken, 1 // of the line with the most bytes a token
 	show := func(it *Line[M], allowance *int) error {
 		if it.Shown || it.TooLong || it.Passed {
 			return nil
@@ -89,8 +89,8 @@ func (w *Writer[M]) Fill(ctx context.Context) error {
 			}
 			it.read = nil
 			it.Tokens, it.TooLong = w.measure(it.Text, room)
-			if it.Tokens > 0 && (tokens == 0 || it.size*tokens > bytes*it.Tokens) {
-				bytes, tokens = max(1, it.size), it.Tokens
+			if it.Tokens > 0 && it.size*tokens > bytes*it.Tokens {
+				bytes, tokens = it.size, it.Tokens
 			}
 		}
 		if !it.TooLong && it.Tokens <= *allowance {

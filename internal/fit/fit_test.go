@@ -132,7 +132,7 @@ func TestWhatFindsNoRoomIsNotMade(t *testing.T) {
 	}
 	add(0.2, "short", 20)
 	add(0.1, "too long", 20_000)
-	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 1000, Count: func(text string) int { return len(text) / 5 },
+	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 980, Count: func(text string) int { return len(text) / 5 },
 		Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
 	if err := w.Fill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -143,5 +143,23 @@ func TestWhatFindsNoRoomIsNotMade(t *testing.T) {
 	lines := w.Sections[0].Lines
 	if short, long := lines[100], lines[101]; !short.Shown || !long.TooLong || lines[99].TooLong || lines[99].Tokens != 0 {
 		t.Errorf("short: shown %t; too long: %t; alike: too long %t, %d tokens", short.Shown, long.TooLong, lines[99].TooLong, lines[99].Tokens)
+	}
+}
+
+// A line of many tokens for its bytes says nothing of the next: what fits is shown.
+func TestOddLinesHideNoPlainOnes(t *testing.T) {
+	s := Section[float64]{Heading: "## x", Share: 1}
+	for i, text := range []string{strings.Repeat("7", 1410), strings.Repeat("word ", 80)} {
+		score := -float64(i)
+		s.Add(&score, len(text), 1500, func() (string, error) { return text, nil })
+	}
+	count := func(text string) int { return strings.Count(text, "7") + strings.Count(text, " ") }
+	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 1500, Count: count,
+		Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
+	if err := w.Fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lines := w.Sections[0].Lines; !lines[0].Shown || !lines[1].Shown {
+		t.Errorf("shown: %t and %t, of 1410 and 80 tokens", lines[0].Shown, lines[1].Shown)
 	}
 }
