@@ -80,7 +80,7 @@ type ContextItem struct {
 	Score   float64       `json:"score"`
 	Fit     float64       `json:"fit"` // see [Recalled]
 	Explain RecallExplain `json:"explain"`
-	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since it is far too long, or others before it are
+	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since no room was left for so long a text
 	Reason  OmitReason    `json:"reason,omitempty"` // of one left out
 }
 
@@ -133,9 +133,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		for j := range found.Memories {
 			r := &found.Memories[j]
 			line := func() (string, error) { return contextLine(&r.Record, block.At, clean) }
-			if err := sections[i].Add(r, len(r.Record.Text), budget, line); err != nil {
-				return ContextBlock{}, err
-			}
+			sections[i].Add(r, len(r.Record.Text), budget, line)
 		}
 	}
 	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,

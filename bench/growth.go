@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
 )
@@ -118,7 +119,11 @@ func (g *grown) run() (err error) {
 func (g *grown) open(dir string) (err error) {
 	g.dir = dir
 	features := []loci.Feature{session.Feature{}, tree.Feature{}}
-	g.loaded, err = openLociWith(g.ctx, dir, loci.Options{Features: features})
+	counter, err := token.Open(token.Names[0]) // as the program does by default
+	if err != nil {
+		return err
+	}
+	g.loaded, err = openLociWith(g.ctx, dir, loci.Options{Features: features, Tokenizer: counter})
 	return err
 }
 
