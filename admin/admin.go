@@ -20,13 +20,19 @@ import (
 )
 
 type ( // what callers of an [API] need of package auth
-	By     = auth.By
-	Key    = auth.Key
+	// By is who changes keys and tenants.
+	By = auth.By
+	// Key is what may be known of a key.
+	Key = auth.Key
+	// NewKey is what to make a key of.
 	NewKey = auth.NewKey
-	State  = auth.State
-	Quota  = auth.Quota
+	// State is what the callers of a tenant may do.
+	State = auth.State
+	// Quota is how much a tenant may hold.
+	Quota = auth.Quota
+	// Limits bound the requests with a key.
 	Limits = auth.Limits
-
+	// TenantLimits bound the requests of a tenant.
 	TenantLimits = auth.TenantLimits
 )
 

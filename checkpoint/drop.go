@@ -70,7 +70,9 @@ func (c *Handle) drop(
 
 // decideDrop takes the oldest of the chosen checkpoints away, as many as go in one
 // change, and says what is left then.
-func (c *Handle) decideDrop(ctx context.Context, known *dropping, now time.Time) (change loci.Change, rest dropping, err error) {
+func (c *Handle) decideDrop(
+	ctx context.Context, known *dropping, now time.Time,
+) (change loci.Change, rest dropping, err error) {
 	gone, values := map[string]bool{}, map[loci.ID]bool{}
 	rest.chosen = maps.Clone(known.chosen)
 	for i := range known.all {

@@ -237,20 +237,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Lis
 	stop := context.AfterFunc(ctx, func() { drained <- s.leave(base, h) })
 	all := append([]net.Listener{l}, operators...)
 	ended := make(chan error, len(all))
+	var serving sync.WaitGroup
 	for _, one := range all {
-		go func() { ended <- h.Serve(one) }()
+		serving.Go(func() { ended <- h.Serve(one) })
 	}
-	err := <-ended
-	if stop() { // not the end, but a failure
+	err := <-ended // the first says why, or all were asked to end
+	if stop() {    // not the end, but a failure
 		_ = h.Close()
-		for range all[1:] {
-			<-ended // the first said why, or all were asked to end
-		}
+		serving.Wait()
 		return &loci.Error{Code: loci.Unavailable, Op: "serve", Msg: "the listener failed: " + cause(err), Err: err}
 	}
-	for range all[1:] {
-		<-ended // the first said why, or all were asked to end
-	}
+	serving.Wait()
 	if err := <-drained; err != nil {
 		abandon()
 		_ = h.Close()

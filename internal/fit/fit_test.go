@@ -132,7 +132,8 @@ func TestWhatFindsNoRoomIsNotMade(t *testing.T) {
 	}
 	add(0.2, "short", 20)
 	add(0.1, "too long", 20_000)
-	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 980, Count: func(text string) int { return len(text) / 5 },
+	count := func(text string) int { return len(text) / 5 }
+	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 980, Count: count,
 		Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
 	if err := w.Fill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -141,8 +142,10 @@ func TestWhatFindsNoRoomIsNotMade(t *testing.T) {
 		t.Errorf("made: %v; 24 of a hundred that are alike fit", made)
 	}
 	lines := w.Sections[0].Lines
-	if short, long := lines[100], lines[101]; !short.Shown || !long.TooLong || lines[99].TooLong || lines[99].Tokens != 0 {
-		t.Errorf("short: shown %t; too long: %t; alike: too long %t, %d tokens", short.Shown, long.TooLong, lines[99].TooLong, lines[99].Tokens)
+	last, short, long := lines[99], lines[100], lines[101]
+	if !short.Shown || !long.TooLong || last.TooLong || last.Tokens != 0 {
+		t.Errorf("short: shown %t; long: too long %t; the last that are alike: too long %t, %d tokens",
+			short.Shown, long.TooLong, last.TooLong, last.Tokens)
 	}
 }
 
