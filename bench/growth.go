@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
 )
@@ -40,6 +39,8 @@ type GrowthOptions struct {
 	Only   []string      // names of rows, or parts of them; default all
 	Binary string        // the loci binary whose start is measured; "" leaves it out
 	Dir    string        // where the files go; default a temporary directory
+
+	Tokenizer loci.Tokenizer // of contexts; default that of an engine
 }
 
 // RunGrowth measures what each kind of call costs in stores of growing size, and calls row
@@ -119,11 +120,7 @@ func (g *grown) run() (err error) {
 func (g *grown) open(dir string) (err error) {
 	g.dir = dir
 	features := []loci.Feature{session.Feature{}, tree.Feature{}}
-	counter, err := token.Open(token.Names[0]) // as the program does by default
-	if err != nil {
-		return err
-	}
-	g.loaded, err = openLociWith(g.ctx, dir, loci.Options{Features: features, Tokenizer: counter})
+	g.loaded, err = openLociWith(g.ctx, dir, loci.Options{Features: features, Tokenizer: g.opts.Tokenizer})
 	return err
 }
 

@@ -78,7 +78,12 @@ func (c *growthCmd) Run(a *app) error {
 			return loci.Errorf(loci.Invalid, "sizes is %d; it must be at least 1", size)
 		}
 	}
-	opts := bench.GrowthOptions{Sizes: c.Sizes, Only: c.Only, Dir: c.Dir, Binary: binary}
+	cfg, err := a.configure()
+	if err != nil {
+		return err
+	}
+	opts := bench.GrowthOptions{Sizes: c.Sizes, Only: c.Only, Dir: c.Dir, Binary: binary,
+		Tokenizer: cfg.Engine(a.logger()).Tokenizer}
 	if !a.json {
 		return bench.PrintGrowth(a.ctx, opts, a.rawOut)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/token"
 )
 
 var update = flag.Bool("update", false, "record what calls cost now")
@@ -75,10 +76,15 @@ func measure(t *testing.T, size int, rows map[string]row) {
 	t.Helper()
 	// What is done behind the calls takes as long as it takes, and a slow disk leaves fewer calls to
 	// divide it by: one part in five at least is free of it.
+	tokenizer, err := token.Open(token.Names[0]) // as the program does by default
+	if err != nil {
+		t.Fatal(err)
+	}
 	opts := bench.GrowthOptions{
 		Sizes: []int{size}, Time: 150 * time.Millisecond, Parts: 5, Only: measured, Dir: t.TempDir(),
+		Tokenizer: tokenizer,
 	}
-	err := bench.RunGrowth(t.Context(), opts, func(g bench.Growth) {
+	err = bench.RunGrowth(t.Context(), opts, func(g bench.Growth) {
 		r := row{Instructions: math.Round(g.Instructions), Allocs: math.Round(g.Allocs), Goal: g.Goal}
 		if before, again := rows[g.Name]; again {
 			r.Instructions, r.Allocs = min(r.Instructions, before.Instructions), min(r.Allocs, before.Allocs)
