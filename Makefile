@@ -34,7 +34,7 @@ RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_cl
 
 # One caller asks these for much, one thing after the other: the detector is most of their
 # time, and has nothing to see.
-LARGE := Test(SketchesMakeNoDifference|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKeysInAnyOrder|QuickSearchOfALargeShard|SketchesOfTheBuiltin|LargestValueInAnExport|PageOfLargeCheckpointsEndsEarly|LongObjectsAreRefused|ManyUnknownArguments|CopyEqualsItsSource|CopiesThatDiffer|RetrievalQuality|HostileQueries)
+LARGE := Test(Sketches|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKeysInAnyOrder|QuickSearchOfALargeShard|LargestValueInAnExport|PageOfLargeCheckpointsEndsEarly|LongObjectsAreRefused|ManyUnknownArguments|CopyEqualsItsSource|CopiesThatDiffer|RetrievalQuality|HostileQueries|WorkIsLinear|DigestTimeIsLinear)
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-full test-mongodb-short test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
@@ -58,7 +58,7 @@ test: build ## Run the tests
 
 test-full: # what has no race, and what is long; the longest starts first
 	$(TEST) -skip '$(KEPT)' ./store/postgres
-	$(TEST) -run '$(LARGE)' ./checkpoint ./embedding
+	$(TEST) -run '$(LARGE)' ./checkpoint ./embedding ./internal/vector
 	$(TEST) . ./store/sqlite $(STILL) ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v -e /store/mongo -e /store/postgres -e /store/sqlite) ./tool
 
 test-postgres-kept: # a run of its own, as on a slow machine one run takes longer than a test may
