@@ -80,7 +80,7 @@ type ContextItem struct {
 	Score   float64       `json:"score"`
 	Fit     float64       `json:"fit"` // see [Recalled]
 	Explain RecallExplain `json:"explain"`
-	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since no room was left for so long a text
+	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since it is far too long, or others before it are
 	Reason  OmitReason    `json:"reason,omitempty"` // of one left out
 }
 
@@ -133,7 +133,9 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		for j := range found.Memories {
 			r := &found.Memories[j]
 			line := func() (string, error) { return contextLine(&r.Record, block.At, clean) }
-			sections[i].Add(r, len(r.Record.Text), budget, line)
+			if err := sections[i].Add(r, len(r.Record.Text), budget, line); err != nil {
+				return ContextBlock{}, err
+			}
 		}
 	}
 	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,

@@ -30,20 +30,16 @@ type Section[M any] struct {
 // A Line is what could stand in a section.
 type Line[M any] struct {
 	About   *M
-	Text    string // "": not made
-	Tokens  int    // 0: not counted
-	Shown   bool   // it is part of the text
-	TooLong bool   // for any text within the budget
-	Passed  bool   // over, with a text that was not made: too many before it are long
-
-	size int                    // about how many bytes Text has
-	read func() (string, error) // makes Text; nil: it is made
+	Text    string
+	Tokens  int  // 0: not counted
+	Shown   bool // it is part of the text
+	TooLong bool // for any text within the budget
+	Passed  bool // over, with a text that was not made: too many before it are long
 }
 
-// Texts of up to shortText bytes are always looked at, if there may be room for them. Longer ones
-// are, while together they have no more than longTexts bytes and usualToken for each token of
-// the section's share: a memory may have hundreds of texts that are longer than everything
-// that is shown.
+// Texts of up to shortText bytes are always looked at. Longer ones are, while together they
+// have no more than longTexts bytes and usualToken for each token of the section's share: a
+// memory may have hundreds of texts that are longer than everything that is shown.
 const (
 	shortText  = 2 << 10
 	longTexts  = 256 << 10
@@ -51,79 +47,60 @@ const (
 )
 
 // Add puts the line of a memory behind the others. size is about how many bytes it will
-// have, and text makes it, once it may be shown.
-func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)) {
-	it := &Line[M]{About: about, size: size, read: text}
+// have, and text makes it.
+func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)) (err error) {
+	it := &Line[M]{About: about}
 	if size > shortText {
 		it.Passed = s.long > longTexts+int(s.Share*float64(usualToken*budget))
 		s.long += min(size, usualToken*budget)
 	}
+	if !it.Passed {
+		it.Text, err = text()
+	}
 	s.Lines = append(s.Lines, it)
+	return err
 }
 
 // Fill chooses section by section. Each gets the best lines that fit its share of the
 // room below the headings, with what the sections before it left over. What is left in
 // the end goes to the best remaining lines of all sections, by score. A line that does
 // not fit is passed over for a shorter one.
-//
-// Most lines find no room. One is made and counted when it would fit with usualToken bytes a
-// token, or with as many as any line had so far, or when it may be longer than all the room.
 func (w *Writer[M]) Fill(ctx context.Context) error {
 	room := w.Budget - w.Count(w.text())
-	left, carried := max(0, room), 0
-	bytes, tokens := usualToken, 1 // of the line with the most bytes a token
-	show := func(it *Line[M], allowance *int) error {
-		if it.Shown || it.TooLong || it.Passed {
-			return nil
-		}
-		if it.read != nil {
-			if it.size*tokens > *allowance*bytes && longestLine(it.size) <= room {
-				return nil
-			}
+	var all []*Line[M]
+	for _, s := range w.Sections {
+		for _, it := range s.Lines {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			var err error
-			if it.Text, err = it.read(); err != nil {
-				return err
-			}
-			it.read = nil
-			it.Tokens, it.TooLong = w.measure(it.Text, room)
-			if it.Tokens > 0 && it.size*tokens > bytes*it.Tokens {
-				bytes, tokens = it.size, it.Tokens
+			if !it.Passed {
+				it.Tokens, it.TooLong = w.measure(it.Text, room)
 			}
 		}
-		if !it.TooLong && it.Tokens <= *allowance {
+		all = append(all, s.Lines...)
+	}
+	left, carried := max(0, room), 0
+	show := func(it *Line[M], allowance *int) {
+		if !it.Shown && !it.TooLong && !it.Passed && it.Tokens <= *allowance {
 			it.Shown = true
 			*allowance -= it.Tokens
 			left -= it.Tokens
 		}
-		return nil
 	}
-	var all []*Line[M]
 	for _, s := range w.Sections {
 		allowance := int(math.Floor(s.Share*float64(max(0, room)))) + carried
 		for _, it := range s.Lines {
-			if err := show(it, &allowance); err != nil {
-				return err
-			}
+			show(it, &allowance)
 		}
 		carried = allowance
-		all = append(all, s.Lines...)
 	}
 	slices.SortFunc(all, func(a, b *Line[M]) int { return w.Compare(a.About, b.About) })
 	for _, it := range all {
 		rest := left
-		if err := show(it, &rest); err != nil {
-			return err
-		}
+		show(it, &rest)
 	}
 	return nil
 }
-
-// longestLine is how many bytes, and so tokens, the line of a text of a size may have: what
-// stands around a text has a few hundred, and escapes may add as much as the text.
-func longestLine(size int) int { return 2*size + 512 }
 
 // longestToken is by how many tokens, or bytes of one, the beginning of a text may have more
 // than the same in the whole.

@@ -89,7 +89,9 @@ func TestNotAllLongTextsAreLookedAt(t *testing.T) {
 		s := Section[float64]{Heading: "## x", Share: 0.5}
 		add := func(score float64, text string) {
 			read := func() (string, error) { made++; return text, nil }
-			s.Add(&score, len(text), budget, read)
+			if err := s.Add(&score, len(text), budget, read); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for i := range 100 {
 			add(1-float64(i)/1000, strings.Repeat("long", size/4))
@@ -116,53 +118,5 @@ func TestNotAllLongTextsAreLookedAt(t *testing.T) {
 		if text, _ := w.Fit(); !strings.HasSuffix(text, "- short\n") {
 			t.Errorf("budget %d: the short one is not in %.100q", budget, text)
 		}
-	}
-}
-
-// Lines that find no room are neither made nor counted, a shorter one behind them is shown,
-// and one that is longer than all the room is still known as that.
-func TestWhatFindsNoRoomIsNotMade(t *testing.T) {
-	made := map[string]int{}
-	s := Section[float64]{Heading: "## x", Share: 1}
-	add := func(score float64, name string, size int) {
-		s.Add(&score, size, 1000, func() (string, error) { made[name]++; return strings.Repeat("1234 ", size/5), nil })
-	}
-	for i := range 100 {
-		add(1-float64(i)/1000, "alike", 200)
-	}
-	add(0.2, "short", 20)
-	add(0.1, "too long", 20_000)
-	count := func(text string) int { return len(text) / 5 }
-	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 980, Count: count,
-		Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
-	if err := w.Fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if made["alike"] != 24 || made["short"] != 1 || made["too long"] != 1 {
-		t.Errorf("made: %v; 24 of a hundred that are alike fit", made)
-	}
-	lines := w.Sections[0].Lines
-	last, short, long := lines[99], lines[100], lines[101]
-	if !short.Shown || !long.TooLong || last.TooLong || last.Tokens != 0 {
-		t.Errorf("short: shown %t; long: too long %t; the last that are alike: too long %t, %d tokens",
-			short.Shown, long.TooLong, last.TooLong, last.Tokens)
-	}
-}
-
-// A line of many tokens for its bytes says nothing of the next: what fits is shown.
-func TestOddLinesHideNoPlainOnes(t *testing.T) {
-	s := Section[float64]{Heading: "## x", Share: 1}
-	for i, text := range []string{strings.Repeat("7", 1410), strings.Repeat("word ", 80)} {
-		score := -float64(i)
-		s.Add(&score, len(text), 1500, func() (string, error) { return text, nil })
-	}
-	count := func(text string) int { return strings.Count(text, "7") + strings.Count(text, " ") }
-	w := Writer[float64]{Sections: []Section[float64]{s}, Budget: 1500, Count: count,
-		Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
-	if err := w.Fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if lines := w.Sections[0].Lines; !lines[0].Shown || !lines[1].Shown {
-		t.Errorf("shown: %t and %t, of 1410 and 80 tokens", lines[0].Shown, lines[1].Shown)
 	}
 }
