@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer/codec"
 )
@@ -23,9 +24,9 @@ type Counter struct {
 	known *words
 }
 
-// words are some that were counted, each in the place that its hash has: texts say the same
-// words again and again.
-type words [1 << 13]atomic.Pointer[word]
+// words are some that were counted, each in one of the two places that its hash has: texts say the
+// same words again and again. Full they take about 2 MiB.
+type words [1 << 14][2]atomic.Pointer[word]
 
 type word struct {
 	text   string
@@ -67,18 +68,21 @@ func (c *Counter) Count(text string) (n int) {
 }
 
 // wordEnd is where the first part of a text ends that has tokens of its own, whatever comes
-// before and after it: before a space between letters or digits. Both vocabularies begin a
-// piece there, and pieces are cut into tokens one by one.
+// before and after it: behind what is no space, and before a space, or where digits begin or end.
+// Both vocabularies begin a piece there, and pieces are cut into tokens one by one. Beside what is
+// not ASCII, which has spaces and digits of its own, no part ends.
 func wordEnd(text string) int {
-	for i := 1; i+1 < len(text); i++ {
-		if text[i] == ' ' && (isLetter(text[i-1]) || isDigit(text[i-1])) && isLetter(text[i+1]) {
+	for i := 1; i < len(text); i++ {
+		before, after := text[i-1], text[i]
+		if before <= ' ' || before >= utf8.RuneSelf || after >= utf8.RuneSelf {
+			continue
+		}
+		if after == ' ' || isDigit(before) != isDigit(after) {
 			return i
 		}
 	}
 	return len(text)
 }
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
@@ -86,12 +90,17 @@ func (c *Counter) countWord(text string) int {
 	if len(text) > longestWord {
 		return c.count(text)
 	}
-	place := &c.known[maphash.String(seed, text)%uint64(len(c.known))]
-	if w := place.Load(); w != nil && w.text == text {
-		return w.tokens
+	places := &c.known[maphash.String(seed, text)%uint64(len(c.known))]
+	first := places[0].Load()
+	if first != nil && first.text == text {
+		return first.tokens
+	}
+	if second := places[1].Load(); second != nil && second.text == text {
+		return second.tokens
 	}
 	w := &word{strings.Clone(text), c.count(text)}
-	place.Store(w)
+	places[0].Store(w)
+	places[1].Store(first) // the newer of the two stays
 	return w.tokens
 }
 
