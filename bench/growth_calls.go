@@ -199,7 +199,7 @@ func (g *grown) files() error {
 		}
 	}
 	if g.opts.wants("move a directory") || g.opts.wants("delete a directory") {
-		if err := fill("many", g.size); err != nil {
+		if err := fill("many", min(g.size, tree.DefaultMaxDirEntries)); err != nil {
 			return err
 		}
 		if err := g.once("move a directory of as many files", 0, func() error {
