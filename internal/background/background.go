@@ -77,8 +77,12 @@ func (sys System) For(s *Service) (*Plan, error) {
 	case "darwin":
 		return sys.launchd(s)
 	}
+	command := "loci serve"
+	if len(s.Args) > 0 { // of the service to be, not of one that is looked for
+		command = s.Program + " " + strings.Join(s.Args, " ")
+	}
 	return nil, &loci.Error{Code: loci.Invalid, Msg: "services are installed for systemd and launchd, and " + sys.OS + " has neither",
-		Recovery: "Let the system's own scheduler run this at each logon: " + s.Program + " " + strings.Join(s.Args, " ")}
+		Recovery: "Let the system's own scheduler run this at each logon: " + command}
 }
 
 // place is a directory of the machine's own or of the user's.

@@ -268,4 +268,12 @@ func TestServicesThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for want, s := range map[string]Service{
+		`C:\loci.exe serve --user ada`: {Program: `C:\loci.exe`, Args: []string{"serve", "--user", "ada"}},
+		"each logon: loci serve":       {Program: "/loci"}, // one that is looked for
+	} {
+		if _, err := (System{OS: "windows", Get: home}).For(&s); !strings.HasSuffix(loci.AsError(err).Recovery, want) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
 }

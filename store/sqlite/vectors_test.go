@@ -13,6 +13,7 @@ import (
 func TestFailedJobChoosesNoSpace(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	t.Cleanup(func() { must(t, s.Close()) })
 	save(t, s, "walrus")
 	f := s.files[testTenant]
 	seen := int64(-1)

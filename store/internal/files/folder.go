@@ -108,10 +108,14 @@ func (f *Folder) clear(dir string) error {
 // leave removes a room whose lock is held. What somebody else put there stays.
 func leave(room string, lock *flock.Flock) {
 	left, _ := filepath.Glob(filepath.Join(room, "*"+suffix))
-	for _, path := range append(left, lock.Path()) {
+	for _, path := range left {
 		_ = os.Remove(path)
 	}
+	err := os.Remove(lock.Path())
 	_ = lock.Close()
+	if err != nil { // Windows removes no file that is open: now it does, unless others have opened it
+		_ = os.Remove(lock.Path())
+	}
 	_ = os.Remove(room)
 }
 
