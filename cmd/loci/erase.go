@@ -42,7 +42,7 @@ func (c *eraseCmd) Run(a *app) error {
 		return c.eraseTenant(a)
 	}
 	if c.ExpectTenant != "" {
-		return loci.Errorf(loci.Invalid, "--expect-tenant goes with --tenant-data")
+		return loci.Errorf(loci.Invalid, "--expect-tenant needs --tenant-data")
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
 	err := checkNames("--kind", c.Kind, string(loci.KindFact), string(item.Kind), string(loci.KindRule),

@@ -38,7 +38,7 @@ func (c *eventsCmd) Run(a *app) error {
 		return c.verify(a)
 	}
 	if c.Head != "" {
-		return loci.Errorf(loci.Invalid, "--head goes with --verify")
+		return loci.Errorf(loci.Invalid, "--head needs --verify")
 	}
 	f, err := c.filter(time.Now())
 	if err != nil {

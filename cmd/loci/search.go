@@ -73,7 +73,7 @@ func (c *searchCmd) Run(a *app) error {
 		return loci.Errorf(loci.Invalid, "--tag and --filter are for memories: files have no tags and no metadata")
 	}
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
-		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
+		return loci.Errorf(loci.Invalid, "--path and --memory need --in files")
 	}
 	if err := checkWhich(c.Kind, c.State); err != nil {
 		return err

@@ -96,7 +96,7 @@ func (a *app) system() mcpclient.System {
 func (c *setupCmd) server(a *app) (mcpclient.Target, error) {
 	switch {
 	case c.URL != "" && c.HTTP:
-		return mcpclient.Target{}, loci.Errorf(loci.Invalid, "--url and --http exclude one another")
+		return mcpclient.Target{}, loci.Errorf(loci.Invalid, "--url and --http exclude each other: give one")
 	case c.URL != "":
 		return mcpclient.At(c.URL)
 	case c.HTTP:
