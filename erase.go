@@ -35,7 +35,7 @@ func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
 			return Decision[ID]{Change: change, Reply: id}, err
 		}
 		if feature != nil {
-			return Decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is erased with what belongs to it, not by its id", r.Kind),
+			return Decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is not erased by its own id, but with what it belongs to", r.Kind),
 				Recovery: "Delete the thread, session or file it is part of."}
 		}
 		return Decision[ID]{Change: m.eraseChange([]Record{r}, now), Reply: id}, nil
@@ -80,7 +80,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 		return 0, err
 	}
 	if int64(len(ids)) != q.Expect {
-		return 0, &Error{Code: Conflict, Msg: "nothing was erased: the selection holds another number of memories than expected",
+		return 0, &Error{Code: Conflict, Msg: "nothing was erased: the number of selected memories is not the expected one",
 			Recovery: "Count again and repeat the call with the number you see."}
 	}
 	for part := range slices.Chunk(ids, 200) {

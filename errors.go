@@ -27,13 +27,13 @@ const (
 
 // recoveries say what to do next where an error does not say so itself.
 var recoveries = map[Code]string{
-	Invalid:         "Correct the argument the message names and call again.",
+	Invalid:         "Correct what the message names and try again.",
 	Unauthenticated: "Authenticate and call again.",
 	Forbidden:       "Use a credential that has the permission, or leave this call out.",
 	NotFound:        "Search again to get a current id.",
 	Conflict:        "Read the current state and decide again.",
 	TooLarge:        "Send less at once.",
-	Unsupported:     "Use a store or a build that offers this.",
+	Unsupported:     "Use a store or a version of Loci that can do this.",
 	Unavailable:     "Try again in a few seconds.",
 	Internal:        "Try again; if it persists, look at the server's log.",
 }

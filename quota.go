@@ -60,7 +60,7 @@ func overQuota(of string, limit, used, wanted int64) error {
 	return &Error{
 		Code: TooLarge, Op: "apply",
 		Msg:      fmt.Sprintf("the tenant holds %d of its %d %s, and this would make it %d", used, limit, of, wanted),
-		Recovery: "Erase what is not needed any more, or ask the operator for more: loci tenant limit.",
+		Recovery: "Erase what you no longer need, or ask the operator for more: loci tenant limit.",
 		Err:      &QuotaError{of, limit, used},
 	}
 }

@@ -28,7 +28,7 @@ func TestQuotaOfAnEngine(t *testing.T) {
 		var over *loci.QuotaError
 		locitest.WantCode(t, err, loci.TooLarge)
 		if !errors.As(err, &over) || over.Limit != 2 || over.Used != 2 || !strings.Contains(err.Error(), "holds 2 of its 2 records") ||
-			!strings.Contains(loci.AsError(err).Advice(), "Erase what is not needed") {
+			!strings.Contains(loci.AsError(err).Advice(), "Erase what you no longer need") {
 			t.Errorf("%v, %+v", err, over)
 		}
 		if err := m.Erase(t.Context(), first); err != nil {

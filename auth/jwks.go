@@ -122,7 +122,7 @@ func (k *keySet) waitLocked(ctx context.Context) error {
 	}
 }
 
-var errWaiting = errors.New("enough requests wait for the keys of the issuer")
+var errWaiting = errors.New("too many requests wait for the keys of the issuer already")
 
 // isCurrent reports whether the keys are still those of a generation.
 func (k *keySet) isCurrent(generation uint64) bool {
@@ -312,7 +312,7 @@ func newClient() *http.Client {
 		Timeout: fetchTime, Transport: bounded{transport},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > 3 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
-				return errors.New("it sends us elsewhere, which is not followed: name that address in the configuration")
+				return errors.New("it redirects to another address, which Loci does not follow: put that address into the configuration")
 			}
 			return nil
 		},

@@ -240,14 +240,14 @@ func (n *NewKey) check(now time.Time) error {
 	case len(n.Note) > MaxNote:
 		return loci.Errorf(loci.Invalid, "the note has %d bytes; the limit is %d: shorten it", len(n.Note), MaxNote)
 	case !n.ExpiresAt.IsZero() && life <= 0:
-		return loci.Errorf(loci.Invalid, "the key would have expired already: choose a time that is yet to come")
+		return loci.Errorf(loci.Invalid, "the key would have expired already: choose a time in the future")
 	case life > MaxLife:
 		return loci.Errorf(loci.Invalid, "the key would last for more than 10 years: leave the end out, or choose an earlier one")
 	case has(loci.ScopeElevate) && (n.ExpiresAt.IsZero() || life > MaxElevated):
 		return &loci.Error{Code: loci.Invalid, Msg: "a key with the scope elevate must end within 7 days",
 			Recovery: "Let it expire earlier, or leave the scope elevate out."}
 	case n.Vars[loci.VarUser] == "" && n.Vars[loci.VarOrg] == "" && !has(loci.ScopeDelegate) && !has(loci.ScopeAdmin):
-		return &loci.Error{Code: loci.Invalid, Msg: "nobody could use this key: it is about no user and no organisation",
+		return &loci.Error{Code: loci.Invalid, Msg: "nobody could use this key: it names no user and no organisation",
 			Recovery: "Name a user or an organisation, or add the scope delegate, so that each request says whose memory it means."}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (l Limits) check() error {
 	case l.Burst < 0 || l.Burst > MaxPerSecond:
 		return loci.Errorf(loci.Invalid, "burst is %d; it must be 0 to %d", l.Burst, MaxPerSecond)
 	case l.Burst > 0 && rate == 0:
-		return loci.Errorf(loci.Invalid, "burst says how many requests requests_per_second lets through at once: set that, too")
+		return loci.Errorf(loci.Invalid, "burst needs requests_per_second: set both")
 	case l.ConcurrentRequests < 0 || l.ConcurrentRequests > MaxConcurrent:
 		return loci.Errorf(loci.Invalid, "concurrent_requests is %d; it must be 0 to %d: 0 is no limit",
 			l.ConcurrentRequests, MaxConcurrent)

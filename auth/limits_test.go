@@ -82,7 +82,7 @@ func TestLimitsThatMeanNothing(t *testing.T) {
 		"requests_per_second is +Inf":    {RequestsPerSecond: math.Inf(1)},
 		"burst is -1":                    {RequestsPerSecond: 1, Burst: -1},
 		"burst is 1000001":               {RequestsPerSecond: 1, Burst: 1_000_001},
-		"set that, too":                  {Burst: 1},
+		"set both":                       {Burst: 1},
 		"concurrent_requests is -1":      {ConcurrentRequests: -1},
 		"concurrent_requests is 1000001": {ConcurrentRequests: 1_000_001},
 	} {

@@ -65,7 +65,7 @@ type tenantBody struct {
 
 func noTenant(t loci.Tenant) error {
 	return &loci.Error{Code: loci.NotFound, Msg: fmt.Sprintf("there is no tenant %q", t.String()),
-		Recovery: "List the tenants there are, or make it: \"loci tenant create\"."}
+		Recovery: "List the tenants, or make this one: \"loci tenant create\"."}
 }
 
 // CreateTenant makes a tenant. Conflict: it is there already. Unsupported: the store can

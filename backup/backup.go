@@ -82,7 +82,7 @@ func checkFree(dir string) error {
 	_, err := os.Lstat(dir)
 	switch {
 	case err == nil:
-		return loci.Errorf(loci.Conflict, "%s is there already: a backup is a new directory; choose another name", dir)
+		return loci.Errorf(loci.Conflict, "%s exists already: name a new directory for the backup", dir)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	}

@@ -328,7 +328,7 @@ func TestStoresThatAreNotEmpty(t *testing.T) {
 	_, err = backup.Create(t.Context(), empty["sqlite"](t), filepath.Join(t.TempDir(), "x"), nil, options())
 	wantCode(t, "a store without tenants", err, loci.NotFound, "nothing to back up")
 	_, err = backup.Create(t.Context(), from, dir, nil, options())
-	wantCode(t, "a place that is taken", err, loci.Conflict, "another name")
+	wantCode(t, "a place that is taken", err, loci.Conflict, "name a new directory")
 	_, err = backup.Check(t.Context(), filepath.Dir(dir), options())
 	wantCode(t, "a directory that is no backup", err, loci.NotFound, "no whole backup")
 	_, err = backup.Restore(t.Context(), dir, "memory:", backup.Restoration{}, options())

@@ -57,7 +57,7 @@ type sealer struct {
 func (k *Keys) sealer() (*sealer, error) {
 	switch {
 	case len(k.Recipients) > 0 && k.PassphraseFile != "":
-		return nil, loci.Errorf(loci.Invalid, "backup.recipients and backup.passphrase_file exclude one another: set one of them")
+		return nil, loci.Errorf(loci.Invalid, "backup.recipients and backup.passphrase_file exclude each other: set one of them")
 	case k.PassphraseFile != "":
 		return k.sealerOfPhrase()
 	case len(k.Recipients) == 0:

@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 		{"anything else", "openai:m", 418, `{"error":"PRIVATE"}`, loci.Invalid, []string{"HTTP 418"}},
 		{"no such model in Ollama", "ollama:m", 404, `{"error":"model \"m\" not found, try pulling it first"}`, loci.Invalid, []string{"ollama pull m"}},
 		{"old Ollama", "ollama:m", 404, `404 page not found`, loci.Invalid, []string{"update Ollama", "ollama.base_url"}},
-		{"no embedding model", "ollama:m", 400, `{"error":"this model does not support embeddings"}`, loci.Invalid, []string{"no embedding model"}},
+		{"no embedding model", "ollama:m", 400, `{"error":"this model does not support embeddings"}`, loci.Invalid, []string{"not an embedding model"}},
 		{"Ollama's own limit", "ollama:m", 500, `{"error":"the input length exceeds the context length"}`, loci.TooLarge, []string{"text 1 of 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

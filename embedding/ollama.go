@@ -65,7 +65,7 @@ func (o *ollama) refused(f *remote.Failure) (*loci.Error, bool) {
 	case f.Status == http.StatusNotFound:
 		return loci.Errorf(loci.Invalid, "does not know /api/embed (%s): correct ollama.base_url, or update Ollama to 0.3 or newer", f), false
 	case f.Says("does not support embed"):
-		return loci.Errorf(loci.Invalid, "is no embedding model (%s): choose one, such as nomic-embed-text", f), false
+		return loci.Errorf(loci.Invalid, "is not an embedding model (%s): choose one, such as nomic-embed-text", f), false
 	}
 	return nil, false
 }

@@ -91,7 +91,7 @@ func (s *service) once(ctx context.Context, p loci.Prompt) (loci.Completion, err
 	}
 	answer, err := s.answer(body)
 	if err != nil {
-		return lost, backoff.Permanent(loci.Errorf(loci.Unavailable, "%s sent what is no completion: is %s the address of such a service?", s.who(), s.client.Setting))
+		return lost, backoff.Permanent(loci.Errorf(loci.Unavailable, "%s sent something other than a completion: does %s name such a service?", s.who(), s.client.Setting))
 	}
 	if u := &answer.Usage; u.PromptTokens <= 0 || u.CompletionTokens < 0 {
 		*u = loci.Usage{

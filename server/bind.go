@@ -276,7 +276,7 @@ func (b *Binding) handedOver() (all []net.Listener, err error) {
 		l, err := net.FileListener(f) // has a file of its own
 		_ = f.Close()
 		if err != nil {
-			return all, loci.Errorf(loci.Invalid, "what systemd hands over is no socket that listens: %w", err)
+			return all, loci.Errorf(loci.Invalid, "what systemd hands over is not a socket that listens: %w", err)
 		}
 		all = append(all, l)
 	}
@@ -290,7 +290,7 @@ func removeStale(ctx context.Context, path string) error {
 		return nil
 	}
 	if err == nil && info.Mode().Type() != fs.ModeSocket {
-		return loci.Errorf(loci.Invalid, "%s is there and is no socket: choose another path", path)
+		return loci.Errorf(loci.Invalid, "%s exists and is not a socket: choose another path", path)
 	}
 	if err == nil {
 		var c net.Conn

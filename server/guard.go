@@ -77,7 +77,7 @@ func checkHeaderSize(r *http.Request) error {
 	return &loci.Error{
 		Code:     loci.TooLarge,
 		Msg:      fmt.Sprintf("the address and the headers have %d bytes; the limit is %d", size, maxHeader),
-		Recovery: "Send shorter headers, and what is long in the body of a request.",
+		Recovery: "Shorten the headers: send long values in the body of the request.",
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -106,8 +107,9 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		}
 		return s, nil
 	}
-	return nil, loci.Errorf(loci.Unsupported,
-		"store %.200q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url))
+	return nil, &loci.Error{Code: loci.Unsupported,
+		Msg:      fmt.Sprintf("store %.200q: write memory:, sqlite:PATH, postgres://… or mongodb://…", redactURL(url)),
+		Recovery: "For a file, put sqlite: before its path."}
 }
 
 // cache says where copies of search indexes lie, and whether the store goes without.

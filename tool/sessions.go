@@ -331,5 +331,5 @@ func noSession(id string, err error) error {
 		return err
 	}
 	return &loci.Error{Code: loci.NotFound, Msg: fmt.Sprintf("session `%s` not found", clip(id, 64)),
-		Recovery: "List the conversations to see which there are."}
+		Recovery: "List the conversations to see their ids."}
 }

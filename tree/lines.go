@@ -131,7 +131,7 @@ func (t *taker) checkTree(tree *importedTree) ([]*imported, error) {
 	slices.SortFunc(files, func(a, b *imported) int { return strings.Compare(a.path, b.path) })
 	for i := 1; i < len(files); i++ {
 		if files[i].path == files[i-1].path {
-			return nil, loci.Errorf(loci.Invalid, "line %d: %s is there twice", files[i].Line, files[i].path)
+			return nil, loci.Errorf(loci.Invalid, "line %d: %s appears twice", files[i].Line, files[i].path)
 		}
 	}
 	return files, nil

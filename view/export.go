@@ -19,7 +19,7 @@ func Export(
 	ctx context.Context, m *loci.Memory, w io.Writer, q Query, progress func(done int64),
 ) (n int64, err error) {
 	if len(q.Tags) > 0 || !q.Where.IsZero() || !q.AsOf.IsZero() {
-		return 0, loci.Errorf(loci.Invalid, "an export is chosen by kind and state alone")
+		return 0, loci.Errorf(loci.Invalid, "an export can be limited only by kind and state")
 	}
 	if len(q.Kinds) == 0 && len(q.States) == 0 {
 		return m.Export(ctx, w, progress)

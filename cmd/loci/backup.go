@@ -11,9 +11,9 @@ import (
 
 type backupCmd struct {
 	Create  backupCreateCmd  `cmd:"" help:"Write a backup of the store, while others use it."`
-	Check   backupCheckCmd   `cmd:"" help:"Read a backup whole, and say what it holds."`
-	Restore backupRestoreCmd `cmd:"" help:"Bring the tenants of a backup into a store."`
-	Erased  backupErasedCmd  `cmd:"" help:"List what was erased since a backup, for a restoration."`
+	Check   backupCheckCmd   `cmd:"" help:"Read a whole backup, and say what it holds."`
+	Restore backupRestoreCmd `cmd:"" help:"Restore the tenants of a backup into a store."`
+	Erased  backupErasedCmd  `cmd:"" help:"List what was erased since a backup, to erase it again after a restore."`
 }
 
 // backups are the configuration and the options of the commands for backups, for who may
@@ -65,9 +65,9 @@ type backupCreateCmd struct {
 
 // Help is shown below the usage.
 func (*backupCreateCmd) Help() string {
-	return `Writes each tenant, as it is at one moment, into a file of its own, whatever the store is: others may write meanwhile. The directory
-appears when every file was read back, its log proven, and its digest noted. backup.recipients or backup.passphrase_file encrypt it.
-How long backups are kept is for you to say: what is erased in the store stays in them.
+	return `Writes a file for each tenant, as the tenant is at one moment; others may go on writing. It works for every store. The directory
+appears once every file has been read back, its audit log proven and its digest noted. backup.recipients or backup.passphrase_file
+encrypt it. Decide how long you keep backups: what you erase from the store stays in them.
 
     LOCI_SCOPES=admin loci backup create /backups/2026-11-23
     LOCI_SCOPES=admin loci backup create acme-2026-11-23 --only acme`
@@ -111,8 +111,8 @@ type backupCheckCmd struct{ ofBackup }
 
 // Help is shown below the usage.
 func (*backupCheckCmd) Help() string {
-	return `Compares each file with its digest, looks for damage in a copy of each tenant, proves its log, and counts its rows. The backup
-is only read.
+	return `Compares each file with its digest, looks for damage in a copy of each tenant, proves its audit log and counts its rows. The
+backup itself is only read.
 
     LOCI_SCOPES=admin loci backup check /backups/2026-11-23`
 }
@@ -133,16 +133,16 @@ func (c *backupCheckCmd) Run(a *app) error {
 type backupRestoreCmd struct {
 	ofBackup
 	To      string   `placeholder:"URL" help:"The store to restore into; the configured one if not given."`
-	Replace bool     `help:"Replace tenants of the backup that the store holds; what it holds of them is lost."`
+	Replace bool     `help:"Replace tenants that the store already holds by those of the backup. What the store holds of them is lost."`
 	Erased  []string `sep:"none" placeholder:"FILE|URL" help:"Erase again what was erased since: a list of loci backup erased or of the audit log, or a store that went on; may be repeated."`
-	DryRun  bool     `help:"Do everything but change the store."`
+	DryRun  bool     `help:"Do everything except change the store."`
 	some
 }
 
 // Help is shown below the usage.
 func (*backupRestoreCmd) Help() string {
-	return `Checks the backup as "loci backup check" does, erases in a copy of it what was erased since, and brings what is left into the store:
-files, PostgreSQL or MongoDB, whatever the backup was made of. A store that is not empty is refused. Nobody may write to it meanwhile.
+	return `Checks the backup as "loci backup check" does, erases from a copy of it what was erased since, and restores the rest. The store may
+be files, PostgreSQL or MongoDB, whatever the backup was made from. A store that is not empty is refused. Let nobody write to it meanwhile.
 
     LOCI_SCOPES=admin loci backup restore /backups/2026-11-23 --to sqlite:/var/lib/loci --erased erased.jsonl
     LOCI_SCOPES=admin loci backup restore /backups/2026-11-23 --only acme --replace --dry-run`
@@ -198,8 +198,8 @@ type backupErasedCmd struct {
 
 // Help is shown below the usage.
 func (*backupErasedCmd) Help() string {
-	return `Compares a backup with the store that it was made of, and lists the records that are there no more: ids alone. Keep the list
-away from the store, and give it to "loci backup restore --erased" if the store is lost.
+	return `Compares a backup with the store it was made from, and lists the ids of the records that the store no longer holds. Keep the list
+away from the store. If the store is lost, give the list to "loci backup restore --erased".
 
     LOCI_SCOPES=admin loci backup erased /backups/2026-11-23 erased.jsonl`
 }

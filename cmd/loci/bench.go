@@ -24,8 +24,8 @@ type speedCmd struct {
 
 // Help is shown below the usage.
 func (*speedCmd) Help() string {
-	return `Measures saves, searches and the start of the server against raw SQLite on this machine, all in one run: read the ratios,
-not the times.
+	return `Measures saves, searches and the start of the server beside raw SQLite on this machine, in one run. Compare the ratios, not
+the times.
 
     loci bench --sizes 1000,10000`
 }
@@ -60,9 +60,8 @@ type growthCmd struct {
 
 // Help is shown below the usage.
 func (*growthCmd) Help() string {
-	return `Measures one call of each kind in stores of growing size: instructions of user code where the kernel lets a program count
-its own (Linux with hardware counters), and always processor time and allocations. A call should cost what it answers, not what the
-store holds.
+	return `Measures one call of each kind in stores of growing size, in processor time and allocations. On Linux with hardware counters it
+also counts the processor instructions of the call. The cost of a call should follow the size of its answer, not of the store.
 
     loci bench growth --sizes 1000,10000 --only list --only stats`
 }

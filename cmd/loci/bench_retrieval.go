@@ -31,10 +31,10 @@ type retrievalCmd struct {
 
 // Help is shown below the usage.
 func (*retrievalCmd) Help() string {
-	return `Each conversation becomes the memory of a user, each turn one memory; then every question is searched for by keyword, by
-vector and by both. It shows the share of the evidence that is found, with confidence intervals, and what a search costs.
-Memories go to a file of their own, or with --store memory: nowhere; the configured store is not touched. docs/retrieval.md
-describes the data.
+	return `Stores each conversation as one user's memory, with one memory for each turn, then searches for every question by keyword, by
+vector and by both. It shows how much of the evidence is found, with confidence intervals, and what a search costs. The memories
+are in a file of their own, or with --store memory: in no file; your configured store is not touched. docs/retrieval.md describes
+the data.
 
     loci bench retrieval --data DIR --baseline
     loci bench retrieval --data DIR --by-tools
@@ -147,9 +147,9 @@ type injectionCmd struct {
 
 // Help is shown below the usage.
 func (*injectionCmd) Help() string {
-	return `Puts the questions of the data to the memories that answer them, and prompts that nothing answers to the same memories. For each
-least score it shows the share of questions that get evidence, and of prompts that get anything; then how often results of
-a score are evidence. docs/scoring.md says what to make of it.
+	return `Asks the same memories two kinds of questions: those that the memories answer, and prompts that no memory answers. For each
+minimum score it shows how many questions get evidence and how many prompts get anything, then how often results of a score
+are evidence. docs/scoring.md explains how to use the figures.
 
     loci bench injection --data bench/testdata/diary --prompts bench/testdata/unrelated`
 }

@@ -14,7 +14,7 @@ import (
 type callCmd struct {
 	Tool           string `arg:"" help:"The name of the tool."`
 	Arguments      string `arg:"" optional:"" default:"{}" help:"Its arguments, a JSON object; - reads it from standard input."`
-	IdempotencyKey string `placeholder:"KEY" help:"Makes the call repeatable: with the same key it is made once."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the call safe to repeat: the same key makes it only once."`
 }
 
 // Help is shown below the usage.

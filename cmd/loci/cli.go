@@ -17,39 +17,39 @@ type cli struct {
 	File    fileCmd    `cmd:"" group:"memory" help:"Read and change the memory that is text files."`
 
 	Confirm    confirmCmd    `cmd:"" group:"life" help:"Say that a fact or a rule still holds."`
-	Supersede  supersedeCmd  `cmd:"" group:"life" help:"Store a fact or a note in the place of another."`
-	Forget     forgetCmd     `cmd:"" group:"life" help:"Take a fact, a rule or an episode out of every search."`
+	Supersede  supersedeCmd  `cmd:"" group:"life" help:"Replace a fact or a note by one that holds now."`
+	Forget     forgetCmd     `cmd:"" group:"life" help:"Hide a fact, a rule or an episode from every search."`
 	Restore    restoreCmd    `cmd:"" group:"life" help:"Bring back what was forgotten, superseded or corrected."`
-	Helpful    helpfulCmd    `cmd:"" group:"life" help:"Count that a rule helped."`
-	Harmful    harmfulCmd    `cmd:"" group:"life" help:"Count that a rule did harm, and why."`
-	Review     reviewCmd     `cmd:"" group:"life" help:"List what somebody should look at."`
+	Helpful    helpfulCmd    `cmd:"" group:"life" help:"Record that a rule helped."`
+	Harmful    harmfulCmd    `cmd:"" group:"life" help:"Record that a rule did harm, and why."`
+	Review     reviewCmd     `cmd:"" group:"life" help:"List the memories that someone should look at."`
 	History    historyCmd    `cmd:"" group:"life" help:"Show what a memory was before."`
 	Link       linkCmd       `cmd:"" group:"life" help:"Link a memory to another."`
 	Links      linksCmd      `cmd:"" group:"life" help:"List the links from and to a memory."`
 	Provenance provenanceCmd `cmd:"" group:"life" help:"Show where a memory comes from."`
 
-	Namespaces  namespacesCmd  `cmd:"" group:"upkeep" help:"List where memories lie."`
+	Namespaces  namespacesCmd  `cmd:"" group:"upkeep" help:"List the namespaces that hold memories."`
 	Export      exportCmd      `cmd:"" group:"upkeep" help:"Write memories to a file."`
 	Import      importCmd      `cmd:"" group:"upkeep" help:"Read memories from a file."`
 	Stats       statsCmd       `cmd:"" group:"upkeep" help:"Count what is remembered."`
 	Events      eventsCmd      `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
-	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make the vectors of the configured embedder, and search them."`
-	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what expired, note what faded, make missing vectors."`
+	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make vectors with the configured embedder, and search with them."`
+	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
 	Migrate     migrateCmd     `cmd:"" group:"upkeep" help:"Bring the tables of a PostgreSQL database to this version."`
 	Consolidate consolidateCmd `cmd:"" group:"upkeep" help:"Turn episodes into facts and rules with a language model."`
 	BackupOf    backupCmd      `cmd:"" name:"backup" group:"upkeep" help:"Write, check and restore backups of a whole store."`
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`
 	Doctor      doctorCmd      `cmd:"" group:"upkeep" help:"Check configuration, store and embedder."`
 
-	Key      keyCmd    `cmd:"" group:"server" help:"Make and end the keys that callers of \"loci serve\" have."`
+	Key      keyCmd    `cmd:"" group:"server" help:"Make, list and revoke the keys of callers of \"loci serve\"."`
 	TenantOf tenantCmd `cmd:"" name:"tenant" group:"server" help:"Make, list and end tenants, and say what their callers may do."`
 
 	Setup     setupCmd   `cmd:"" group:"agent" help:"Connect the agents on this machine to Loci."`
 	MCP       mcpCmd     `cmd:"" name:"mcp" group:"agent" help:"Serve the tools to an agent over standard input and output."`
 	Serve     serveCmd   `cmd:"" group:"agent" help:"Serve REST and MCP over HTTP."`
 	ServiceOf serviceCmd `cmd:"" name:"service" group:"agent" help:"Let \"loci serve\" run in the background: install, remove, status."`
-	Health    healthCmd  `cmd:"" group:"agent" help:"Ask a running \"loci serve\" whether it is well."`
-	Hook      hookCmd    `cmd:"" group:"agent" help:"Add what is remembered to a prompt, as a hook of a coding agent."`
+	Health    healthCmd  `cmd:"" group:"agent" help:"Check that a running \"loci serve\" is well."`
+	Hook      hookCmd    `cmd:"" group:"agent" help:"Add memories to a prompt, as the hook of a coding agent."`
 	Call      callCmd    `cmd:"" group:"agent" help:"Call one tool as an agent would."`
 
 	Demo       demoCmd       `cmd:"" group:"about" help:"See what it does, in 20 seconds, on a store of its own."`

@@ -17,7 +17,9 @@ type completionCmd struct {
 
 // Help is shown below the usage.
 func (*completionCmd) Help() string {
-	return `    loci completion bash > ~/.local/share/bash-completion/completions/loci
+	return `Writes the script to standard output. Put it where your shell looks for completions, and open a new shell.
+
+    loci completion bash > ~/.local/share/bash-completion/completions/loci
     loci completion zsh > "${fpath[1]}/_loci"
     loci completion fish > ~/.config/fish/completions/loci.fish`
 }

@@ -13,15 +13,14 @@ func (a *app) consolidateOptions() loci.ConsolidateOptions {
 }
 
 type consolidateCmd struct {
-	DryRun bool `help:"Only say what would be done."`
+	DryRun bool `help:"Say what would be done, and do nothing."`
 }
 
 // Help is shown below the usage.
 func (*consolidateCmd) Help() string {
-	return `Claims the episodes of the tenant that wait, asks the configured language model once for each agent's group of them, and
-writes the facts and rules that follow, with links to the episodes. What may be spent is in llm.max_tokens_per_run and
-llm.max_tokens_per_day. Without llm.provider it says what it would do. The MCP server does the same every
-llm.consolidate_every.
+	return `Takes the tenant's waiting episodes, asks the configured language model once for each agent's group of them, and writes the facts
+and rules it answers with, linked to the episodes. llm.max_tokens_per_run and llm.max_tokens_per_day limit what it may spend. Without
+llm.provider it only says what it would do. The MCP server does the same every llm.consolidate_every.
 
     loci consolidate --dry-run
     loci consolidate`

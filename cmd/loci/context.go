@@ -11,15 +11,15 @@ import (
 
 type contextCmd struct {
 	Prompt   []string `arg:"" help:"What the agent was asked; - reads it from standard input."`
-	MinScore float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
-	Budget   int      `default:"3000" placeholder:"N" help:"Tokens of the text at most, 0 to 200000. Default: 3000."`
+	MinScore float64  `placeholder:"X" help:"Only memories with at least this score, 0 to 1. A score is about the chance that the memory answers. Default: 0."`
+	Budget   int      `default:"3000" placeholder:"N" help:"The most tokens that the text may have, 0 to 200000. Default: 3000."`
 	place
 }
 
 // Help is shown below the usage.
 func (*contextCmd) Help() string {
-	return `Prints the block of memories that the agent of --agent gets for a prompt: facts, rules and recent episodes by score; without an
-agent, those of all agents. With --json it also says what was left out, and how each score came about.
+	return `Prints the block of memories that an agent gets for a prompt: facts, rules and recent episodes, best score first. --agent names
+the agent; without it the block has those of all agents. --json also shows what was left out, and how each score came about.
 
     loci context "book a seat on the train"
     loci --agent health context "help the user with a diet" --budget 1000`
@@ -62,16 +62,16 @@ func (c *contextCmd) Run(a *app) error {
 }
 
 type hookCmd struct {
-	MinScore float64 `default:"0.03" placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0.03, above what memories of something else have."`
-	Budget   int     `default:"1000" placeholder:"N" help:"Tokens of the text at most, 0 to 200000. Default: 1000."`
+	MinScore float64 `default:"0.03" placeholder:"X" help:"Only memories with at least this score, 0 to 1. A score is about the chance that the memory answers. Default: 0.03, which leaves out most memories about something else."`
+	Budget   int     `default:"1000" placeholder:"N" help:"The most tokens that the text may have, 0 to 200000. Default: 1000."`
 	place
 }
 
 // Help is shown below the usage.
 func (*hookCmd) Help() string {
-	return `Reads the event that Claude Code or Codex hands to a hook for prompts, JSON with a field prompt, and prints what is remembered that
-bears on it; nothing when there is nothing. The agent reads it before it answers. A fault is a line on standard error and never
-stops a prompt. The plugin of this project calls it.
+	return `Reads the JSON that Claude Code or Codex gives to a prompt hook, and prints the memories that fit its field prompt, if there are
+any. The agent reads them before it answers. An error is a line on standard error and never stops a prompt. The plugin of this
+project calls this command.
 
     echo '{"prompt":"Which port has the staging database?"}' | loci hook`
 }
@@ -98,7 +98,8 @@ func (c *hookCmd) print(a *app) error {
 	}
 	var event struct{ Prompt string }
 	if err := json.Unmarshal(data, &event); err != nil {
-		return loci.Errorf(loci.Invalid, "the event of a hook is read from standard input, as JSON with a field prompt: %w", err)
+		return loci.Errorf(loci.Invalid,
+			"a coding agent gives the event to standard input, as JSON with a field prompt; loci hook --help shows one: %w", err)
 	}
 	prompt := beginning(event.Prompt, loci.MaxQueryBytes)
 	if strings.TrimSpace(prompt) == "" {

@@ -7,14 +7,14 @@ import (
 
 type deleteCmd struct {
 	ID             []idArg `arg:"" help:"The ids of the memories."`
-	IdempotencyKey string  `placeholder:"KEY" help:"Makes the command repeatable; for a single id."`
+	IdempotencyKey string  `placeholder:"KEY" help:"Makes the command safe to repeat; goes with a single id."`
 	place
 }
 
 // Help is shown below the usage.
 func (*deleteCmd) Help() string {
-	return `Text, vectors and earlier states go from the store; the audit log keeps that there was a memory, not what it said.
-With a session go its messages, with a file its versions, with a thread its checkpoints.
+	return `Erases the text, the vectors and the earlier states. The audit log keeps that there was a memory, not what it said. Erasing a
+session erases its messages, a file its versions, and a thread its checkpoints.
 
     loci delete note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }

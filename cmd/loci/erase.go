@@ -19,17 +19,17 @@ type eraseCmd struct {
 	Tag    []string `sep:"none" short:"t" placeholder:"TAG" help:"Memories with this tag; may be repeated."`
 	Filter string   `placeholder:"JSON" help:"Memories whose metadata match."`
 	Kind   []string `sep:"none" placeholder:"KIND" values:"fact,item,rule,episode,session" help:"Memories of this kind: fact, item, rule, episode or session, which goes with its messages."`
-	Expect *int64   `placeholder:"N" help:"How many memories must be selected; with any other number nothing is erased."`
+	Expect *int64   `placeholder:"N" help:"How many memories you expect to erase. If the number is different, nothing is erased."`
 
 	TenantData   bool   `help:"Everything of the tenant, its audit log included. Needs the scope admin."`
-	ExpectTenant string `placeholder:"NAME" help:"With --tenant-data: the name of the tenant, said once more."`
+	ExpectTenant string `placeholder:"NAME" help:"With --tenant-data: the name of the tenant, again."`
 	place
 }
 
 // Help is shown below the usage.
 func (*eraseCmd) Help() string {
-	return `Erases what all conditions select in the namespace of the user or organisation. Without --expect it asks on a
-terminal, and elsewhere says how many memories are selected and erases nothing.
+	return `Erases the memories in the namespace of the user or organisation that meet all conditions. Without --expect it asks you on a
+terminal; elsewhere it says how many memories are selected and erases nothing.
 
     loci erase --tag trip --expect 12
     loci erase --user alice --all
@@ -42,7 +42,7 @@ func (c *eraseCmd) Run(a *app) error {
 		return c.eraseTenant(a)
 	}
 	if c.ExpectTenant != "" {
-		return loci.Errorf(loci.Invalid, "--expect-tenant goes with --tenant-data")
+		return loci.Errorf(loci.Invalid, "--expect-tenant needs --tenant-data")
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
 	err := checkNames("--kind", c.Kind, string(loci.KindFact), string(item.Kind), string(loci.KindRule),
@@ -55,8 +55,8 @@ func (c *eraseCmd) Run(a *app) error {
 		return err
 	}
 	if !q.All && len(q.Kinds) == 0 && len(q.Tags) == 0 && q.Where.IsZero() {
-		return &loci.Error{Code: loci.Invalid, Msg: "it does not say what to erase",
-			Recovery: "Name it: --all, or --kind, --tag or --filter. One memory goes with \"loci delete ID\"."}
+		return &loci.Error{Code: loci.Invalid, Msg: "say what to erase: --all, or --kind, --tag or --filter",
+			Recovery: "To erase one memory, use \"loci delete ID\"."}
 	}
 	m, err := a.memory(c.place, "", loci.ScopeDelete)
 	if err != nil {
@@ -106,13 +106,16 @@ func (c *eraseCmd) expected(a *app, m *loci.Memory, q loci.EraseQuery) (int64, e
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, fileError("standard input", err)
 	}
+	if err != nil {
+		_, _ = fmt.Fprintln(a.err) // nobody pressed Enter, so the error would follow the question
+	}
 	switch strings.TrimSpace(line) {
 	case strconv.FormatInt(count, 10):
 		return count, nil
 	case "":
 		line = "nothing was erased: you typed nothing"
 	default:
-		line = "nothing was erased: you typed something else than the number"
+		line = "nothing was erased: you typed something else"
 	}
 	return 0, &loci.Error{Code: loci.Conflict, Msg: line,
 		Recovery: fmt.Sprintf("Run it again, and type %d if you mean all of them.", count)}

@@ -14,7 +14,7 @@ type eventsCmd struct {
 	Type   []string `sep:"none" placeholder:"TYPE" values:"created,updated,confirmed,superseded,erased,imported,elevated,refused,faded,expired,retracted,forgotten,linked,marked_helpful,marked_harmful,promoted,demoted,inverted,consolidated,failed,dead_lettered" help:"Only of this type, such as created, erased or expired; may be repeated."`
 	Since  string   `placeholder:"TIME" help:"Only at this time or after: a date, a time, or how long ago (7d)."`
 	Until  string   `placeholder:"TIME" help:"Only before this time."`
-	Limit  int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	Limit  int      `short:"n" default:"50" placeholder:"N" help:"The most to show, 1 to 1000. Default: 50."`
 	Verify bool     `help:"Prove that the tenant's whole log is as it was written, instead of listing it."`
 	Head   string   `placeholder:"HASH" help:"With --verify: the head that an earlier --verify gave; it must be in the log."`
 	width
@@ -24,9 +24,9 @@ type eventsCmd struct {
 
 // Help is shown below the usage.
 func (*eventsCmd) Help() string {
-	return `Events tell who did what to which memory and when, never what it says. Who: the actor "local" is this machine, where nobody
-is asked who they are; on a server it is the key or the user of the caller. With which program a memory was saved,
-"loci get" shows as its source. Of a memory that was erased, the log cannot tell whether it was a note or a fact.
+	return `Events tell who did what to which memory and when, never what it says. The actor "local" is this machine, where nobody is asked
+who they are; on a server the actor is the caller's key or user. "loci get" shows which program saved a memory, as its source.
+For an erased memory, the log cannot tell whether it was a note or a fact.
 
     loci events --since 7d --type erased
     loci events --verify`
@@ -38,7 +38,7 @@ func (c *eventsCmd) Run(a *app) error {
 		return c.verify(a)
 	}
 	if c.Head != "" {
-		return loci.Errorf(loci.Invalid, "--head goes with --verify")
+		return loci.Errorf(loci.Invalid, "--head needs --verify")
 	}
 	f, err := c.filter(time.Now())
 	if err != nil {

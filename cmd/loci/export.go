@@ -23,8 +23,8 @@ type exportCmd struct {
 
 // Help is shown below the usage.
 func (*exportCmd) Help() string {
-	return `Writes one JSON object a line, history included. The file appears when it is complete, readable by its owner alone.
-It says how many memories in other namespaces are not in it: loci namespaces lists those.
+	return `Writes one JSON object a line, history included. The file appears when it is complete, and only its owner can read it. The command
+says how many memories in other namespaces it left out: "loci namespaces" lists those.
 
     loci export memories.jsonl
     loci export | loci --user bob import -`

@@ -21,14 +21,14 @@ type fileCmd struct {
 	Delete  fileDeleteCmd  `cmd:"" help:"Erase a file, or a directory with all that is in it."`
 	History fileHistoryCmd `cmd:"" help:"List the versions of a file."`
 	Diff    fileDiffCmd    `cmd:"" help:"Compare two versions of a file."`
-	Restore fileRestoreCmd `cmd:"" help:"Give a file the content of an earlier version again."`
+	Restore fileRestoreCmd `cmd:"" help:"Bring back an earlier version of a file."`
 	Export  fileExportCmd  `cmd:"" aliases:"mount-export" help:"Write the files into a directory."`
 	Import  fileImportCmd  `cmd:"" help:"Read files from a directory."`
 }
 
 // Help is shown below the usage.
 func (*fileCmd) Help() string {
-	return `The files are those of the tool memory: text files in directories, by path. With --thread they are those of that thread.
+	return `Reads and changes the files of the tool memory: text files in directories, by path. --thread selects the files of one thread.
 
     loci file append /notes/today "Met Ann."
     loci file read /notes/today`
@@ -103,8 +103,8 @@ func changeFile(a *app, p filePlace, key string, do func(*tree.Tree) (tree.FileI
 
 type fileReadCmd struct {
 	Path    string `arg:"" help:"The path of the file."`
-	Version int64  `placeholder:"N" help:"As it was in this version."`
-	Lines   string `placeholder:"FROM:TO" help:"Only these lines, counted from 1; an end left out is that of the file."`
+	Version int64  `placeholder:"N" help:"Show the file as it was in this version."`
+	Lines   string `placeholder:"FROM:TO" help:"Only these lines, counted from 1. Leave out FROM or TO for the first or last line of the file."`
 	filePlace
 }
 
@@ -166,7 +166,7 @@ func lineRange(text string) (first, last int64, err error) {
 
 type fileListCmd struct {
 	Path      string `arg:"" optional:"" default:"/" help:"The directory. Default: /."`
-	Recursive bool   `short:"r" help:"With everything below it."`
+	Recursive bool   `short:"r" help:"Everything below it, too."`
 	filePlace
 }
 
@@ -210,7 +210,7 @@ func (c *fileListCmd) whyEmpty() string {
 type fileAppendCmd struct {
 	Path           string   `arg:"" help:"The path of the file; it is made if it is not there."`
 	Content        []string `arg:"" help:"What to add; - reads it from standard input."`
-	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it adds once."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command safe to repeat: the same key adds only once."`
 	filePlace
 }
 
@@ -227,10 +227,10 @@ func (c *fileAppendCmd) Run(a *app) error {
 
 type fileWriteCmd struct {
 	Path           string   `arg:"" help:"The path of the file."`
-	Content        []string `arg:"" help:"All it should say; - reads it from standard input."`
+	Content        []string `arg:"" help:"The whole new content; - reads it from standard input."`
 	Create         bool     `help:"Refuse if it is there already."`
 	IfVersion      int64    `placeholder:"N" help:"Refuse unless it is at this version."`
-	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it writes once."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command safe to repeat: the same key writes only once."`
 	filePlace
 }
 
@@ -252,7 +252,7 @@ type fileUpdateCmd struct {
 	Path           string `arg:"" help:"The path of the file."`
 	Old            string `arg:"" help:"The text to replace, as it is written."`
 	New            string `arg:"" help:"What to put in its place."`
-	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it replaces once."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command safe to repeat: the same key replaces only once."`
 	filePlace
 }
 
@@ -285,7 +285,7 @@ func (c *fileMoveCmd) Run(a *app) error {
 
 type fileDeleteCmd struct {
 	Path           string `arg:"" help:"The path; / is everything."`
-	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it gives the same counts."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command safe to repeat: the same key gives the same counts."`
 	filePlace
 }
 

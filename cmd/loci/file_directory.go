@@ -18,14 +18,14 @@ import (
 
 type fileExportCmd struct {
 	Directory string `arg:"" help:"The directory to write into; it is made if it is not there."`
-	Path      string `placeholder:"PATH" default:"/" help:"What is below this path. Default: everything."`
+	Path      string `placeholder:"PATH" default:"/" help:"Only what is below this path. Default: everything."`
 	Force     bool   `help:"Replace files that are there already."`
 	filePlace
 }
 
 // Help is shown below the usage.
 func (*fileExportCmd) Help() string {
-	return `The files are written as they are, byte for byte. Nothing is written outside of the directory.
+	return `Writes the files byte for byte as they are. Nothing is written outside the directory.
 
     loci file export notes --path /notes`
 }
@@ -117,8 +117,8 @@ type fileImportCmd struct {
 
 // Help is shown below the usage.
 func (*fileImportCmd) Help() string {
-	return `All files are checked before the first one is stored: their names, that they are UTF-8, and their size. Links are refused.
-Files that are there are replaced; what they said before is kept as a version.
+	return `Checks the name, the size and the UTF-8 of every file before it stores the first one. Links are refused. A file that exists
+already is replaced; its earlier content is kept as a version.
 
     loci file import notes --path /notes --skip .git`
 }

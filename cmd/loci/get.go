@@ -20,7 +20,7 @@ type getCmd struct {
 
 // Help is shown below the usage.
 func (*getCmd) Help() string {
-	return `Shows a memory of any kind in full, also one that a newer fact has superseded, or that was forgotten.
+	return `Shows a memory of any kind in full, even a superseded or forgotten one.
 
     loci get note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --history`
 }

@@ -20,12 +20,12 @@ import (
 const healthTime = 3 * time.Second
 
 type healthCmd struct {
-	Ready bool `help:"Ask whether it may be sent requests: whether it can reach its store, and is not about to end."`
+	Ready bool `help:"Check that the server can take requests: it reaches its store and is not about to end."`
 }
 
 // Help is shown below the usage.
 func (*healthCmd) Help() string {
-	return `Asks the server at the address of --listen. The exit code is 0 if it is well, and 6 if not: for the health checks of containers.
+	return `Asks the server at the address of --listen. The exit code is 0 if the server is well, else 6, as container health checks want it.
 
     loci health --listen 127.0.0.1:7437`
 }

@@ -25,8 +25,7 @@ type historyCmd struct {
 
 // Help is shown below the usage.
 func (*historyCmd) Help() string {
-	return `Shows what the memory said before under its id, newest first, and the facts of its key that gave way one to the next,
-oldest first.
+	return `Shows the earlier versions of the memory, newest first, then the facts with the same key that replaced one another, oldest first.
 
     loci history note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }
@@ -72,7 +71,9 @@ type linksCmd struct {
 
 // Help is shown below the usage.
 func (*linksCmd) Help() string {
-	return `    loci links note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
+	return `Shows each link with its type, its direction and the other memory.
+
+    loci links note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }
 
 // Run lists the links of a memory.
@@ -111,13 +112,13 @@ type linkCmd struct {
 	From           idArg  `arg:"" help:"The id of the memory."`
 	Type           string `arg:"" help:"derived_from, supports, contradicts, supersedes or related_to."`
 	To             idArg  `arg:"" help:"The id of the other one."`
-	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it is done once."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command safe to repeat: the same key does it only once."`
 	place
 }
 
 // Help is shown below the usage.
 func (*linkCmd) Help() string {
-	return `A link changes no memory: a link of type supersedes does not supersede anything; loci supersede does.
+	return `A link changes no memory. Even a link of type supersedes only says so; use "loci supersede" to replace a memory.
 
     loci link note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 supports note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a78`
 }
@@ -148,7 +149,7 @@ type provenanceCmd struct {
 
 // Help is shown below the usage.
 func (*provenanceCmd) Help() string {
-	return `Shows who wrote the memory and with what, what it was derived from, and what happened to it.
+	return `Shows who wrote the memory and with which program, what it was derived from, and what happened to it.
 
     loci provenance note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }

@@ -14,8 +14,8 @@ type importCmd struct {
 
 // Help is shown below the usage.
 func (*importCmd) Help() string {
-	return `Reads what export wrote, or the JSONL file of the MCP reference memory server. The whole file is checked before
-anything is stored. It may be repeated: what is there already is left alone.
+	return `Reads a file of "loci export", or the JSONL file of the MCP reference memory server. The whole file is checked before anything is
+stored. You may import a file again: memories that exist already are left alone.
 
     loci import memories.jsonl --dry-run
     loci import memories.jsonl`

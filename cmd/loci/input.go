@@ -78,7 +78,7 @@ func (s idArg) check() error {
 		return nil
 	}
 	return loci.Errorf(loci.Invalid,
-		"%q is no id: it must look like note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77, or like its last digits, %d at least",
+		"%q is not an id: write it as in note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77, or its last %d or more digits",
 		string(s), view.MinAbbreviation)
 }
 
@@ -146,7 +146,7 @@ func (a *app) shortID(id string, wide bool) string {
 
 // A width is what lists have in common that cut rows to the terminal.
 type width struct {
-	Wide bool `help:"On a terminal, too: ids and texts as long as they are."`
+	Wide bool `help:"Show ids and texts in full, on a terminal too."`
 }
 
 // shownID is how an id is shown: a note's begins with "note-".

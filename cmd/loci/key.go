@@ -16,11 +16,11 @@ import (
 )
 
 type keyCmd struct {
-	Create keyCreateCmd `cmd:"" help:"Make a key. It is shown this once."`
-	List   keyListCmd   `cmd:"" help:"List the keys there are, newest first."`
+	Create keyCreateCmd `cmd:"" help:"Make a key, and show it this one time."`
+	List   keyListCmd   `cmd:"" help:"List the keys, newest first."`
 	Show   keyShowCmd   `cmd:"" help:"Show a key, and who changed it."`
 	Rotate keyRotateCmd `cmd:"" help:"Give a key a new secret."`
-	Limit  keyLimitCmd  `cmd:"" help:"Bound the requests with a key."`
+	Limit  keyLimitCmd  `cmd:"" help:"Limit the requests that a key may make."`
 	Revoke keyRevokeCmd `cmd:"" help:"End a key for good."`
 }
 
@@ -34,16 +34,16 @@ type keyCreateCmd struct {
 
 // keyLimits are the flags that bound the requests with a key.
 type keyLimits struct {
-	RequestsPerSecond  float64 `placeholder:"N" help:"Requests a second that one server takes. 0 or nothing: those of its tenant alone count."`
+	RequestsPerSecond  float64 `placeholder:"N" help:"The most requests a second that one server takes. 0 or nothing: only the limit of its tenant counts."`
 	Burst              int     `placeholder:"N" help:"Requests at once that --requests-per-second lets through. 0 or nothing: twice as many as it says."`
-	ConcurrentRequests int     `placeholder:"N" help:"Requests under way at once at one server. 0 or nothing: no limit."`
+	ConcurrentRequests int     `placeholder:"N" help:"The most requests under way at once at one server. 0 or nothing: no limit."`
 }
 
 // Help is shown below the usage.
 func (*keyCreateCmd) Help() string {
-	return `The key is for the tenant of --tenant, and for the user, organisation and agent that the flags name; those
-of the configuration do not count. With the scope delegate it may name none; then each request says whose memory it means.
-The tenant must be there: see loci tenant create. The commands for keys need the scope admin or operate.
+	return `The key is for the tenant of --tenant and for the user, organisation and agent that the flags name; those in the configuration do
+not count. A key with the scope delegate may name none: then each request says whose memory it means. The tenant must exist: make it
+with "loci tenant create". The commands for keys need the scope admin or operate.
 
     LOCI_SCOPES=admin loci key create --tenant acme --user alice --note "her laptop"
     LOCI_SCOPES=admin loci key create --tenant acme --scope read --scope write --scope delegate --expires 90d`
@@ -140,13 +140,13 @@ func parseEnd(flag, text string, now time.Time) (time.Time, error) {
 }
 
 type keyListCmd struct {
-	Limit  int    `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
-	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
+	Limit  int    `short:"n" default:"100" placeholder:"N" help:"The most to show, 1 to 1000. Default: 100."`
+	Cursor string `placeholder:"CURSOR" help:"Continue an earlier list: the cursor is what it printed at its end."`
 }
 
 // Help is shown below the usage.
 func (*keyListCmd) Help() string {
-	return `The keys of all tenants, or of the one that --tenant names.
+	return `Lists the keys of all tenants, or of the one that --tenant names.
 
     LOCI_SCOPES=admin loci key list --tenant acme`
 }
@@ -294,7 +294,7 @@ type keyLimitCmd struct {
 
 // Help is shown below the usage.
 func (*keyLimitCmd) Help() string {
-	return `In place of what bounded them before; without a flag nothing does but the limits of the tenant.
+	return `The new limits replace the old ones. Without a flag, only the limits of the tenant are left.
 
     LOCI_SCOPES=admin loci key limit 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --requests-per-second 5 --concurrent-requests 2`
 }

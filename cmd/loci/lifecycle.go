@@ -10,7 +10,7 @@ import (
 // one is what the verbs for one memory have in common.
 type one struct {
 	ID             idArg  `arg:"" help:"The id of the memory."`
-	IdempotencyKey string `placeholder:"KEY" help:"Makes the command repeatable: with the same key it is done once."`
+	IdempotencyKey string `placeholder:"KEY" help:"Makes the command safe to repeat: the same key does it only once."`
 	place
 }
 
@@ -38,7 +38,7 @@ type confirmCmd struct{ one }
 
 // Help is shown below the usage.
 func (*confirmCmd) Help() string {
-	return `The clock of its confidence starts again: a memory that fades or has expired is live again.
+	return `Starts the clock of its confidence again: a memory that fades or has expired is live again.
 
     loci confirm note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }
@@ -50,7 +50,8 @@ type forgetCmd struct{ one }
 
 // Help is shown below the usage.
 func (*forgetCmd) Help() string {
-	return `No search, recall or context finds it any more. It stays readable by its id: loci restore brings it back, loci delete erases it.
+	return `Search, recall and context no longer find the memory. You can still read it by its id. "loci restore" brings it back, "loci delete"
+erases it.
 
     loci forget note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77`
 }
@@ -60,13 +61,13 @@ func (c *forgetCmd) Run(a *app) error { return c.do(a, loci.ScopeDelete, view.Fo
 
 type restoreCmd struct {
 	one
-	Version int64 `placeholder:"N" help:"What a fact or a note said in this version, as loci history shows it."`
+	Version int64 `placeholder:"N" help:"Bring back what a fact or a note said in this version; loci history lists them."`
 }
 
 // Help is shown below the usage.
 func (*restoreCmd) Help() string {
-	return `Prints the id of the memory that is there now: a superseded fact comes back as a new one, which supersedes the one that
-took its place.
+	return `Prints the id of the memory that holds now. A superseded fact comes back as a new fact, which supersedes the one that had
+replaced it.
 
     loci restore note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77
     loci restore note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --version 1`
@@ -88,8 +89,8 @@ type supersedeCmd struct {
 
 // Help is shown below the usage.
 func (*supersedeCmd) Help() string {
-	return `Prints the id of the new memory, which has the key of the old one. The old one stays as history; to correct what was
-wrong from the start, use loci update.
+	return `Prints the id of the new memory, which takes over the key of the old one. The old one stays as history. To correct what was never
+true, use "loci update".
 
     loci supersede note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 "Prefers aisle seats."`
 }
@@ -124,7 +125,7 @@ type harmfulCmd struct {
 
 // Help is shown below the usage.
 func (*harmfulCmd) Help() string {
-	return `One harm weighs as much as four successes; a rule that keeps doing harm becomes a warning not to follow it.
+	return `One harm weighs as much as four successes. A rule that keeps doing harm becomes a warning not to follow it.
 
     loci harmful 01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --reason "It asked twice."`
 }
@@ -137,7 +138,7 @@ func (c *harmfulCmd) Run(a *app) error {
 }
 
 type reviewCmd struct {
-	Limit int `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	Limit int `short:"n" default:"50" placeholder:"N" help:"The most to show, 1 to 1000. Default: 50."`
 	width
 	following
 	place
@@ -145,8 +146,8 @@ type reviewCmd struct {
 
 // Help is shown below the usage.
 func (*reviewCmd) Help() string {
-	return `Lists facts and rules that fade, rules that did harm and episodes that wait for consolidation. In a pipe each is a line:
-id, time, why, and content, with tabs between them.
+	return `Lists facts and rules that fade, rules that did harm, and episodes that wait for consolidation. In a pipe each memory is a line:
+id, time, reason and content, with tabs between them.
 
     loci review`
 }

@@ -55,10 +55,10 @@ func textsOf[T ~string](names []T) (texts []string) {
 type listCmd struct {
 	Tag     []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
 	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match."`
-	AsOf    string   `placeholder:"TIME" help:"The facts and notes that were believed then, in the words of then: a date, a time, or how long ago, such as 7d."`
-	Limit   int      `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	AsOf    string   `placeholder:"TIME" help:"The facts and notes that were believed at this time, in their words of that time: a date, a time, or how long ago (7d)."`
+	Limit   int      `short:"n" default:"50" placeholder:"N" help:"The most to show, 1 to 1000. Default: 50."`
 	All     bool     `help:"List all of them, however many."`
-	History bool     `help:"In every state: also superseded, forgotten and expired ones."`
+	History bool     `help:"Memories in every state: superseded, forgotten and expired ones, too."`
 	Long    bool     `short:"l" help:"Also show kind, state, namespace and who saved it."`
 	which
 	width

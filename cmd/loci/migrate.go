@@ -11,7 +11,7 @@ import (
 
 type migrateCmd struct {
 	Role   string `placeholder:"NAME" help:"The role that servers connect as: it gets the rights they need."`
-	DryRun bool   `help:"Say what there is to do, and do nothing."`
+	DryRun bool   `help:"Say what would be done, and do nothing."`
 	From   string `placeholder:"URL" help:"Copy all tenants of this store instead; goes on where it stopped."`
 	To     string `placeholder:"URL" help:"The store that they are copied into, as the role that serves; the configured store if not given."`
 

@@ -12,16 +12,16 @@ import (
 )
 
 type namespacesCmd struct {
-	Limit int `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
+	Limit int `short:"n" default:"100" placeholder:"N" help:"The most to show, 1 to 1000. Default: 100."`
 	following
 	place
 }
 
 // Help is shown below the usage.
 func (*namespacesCmd) Help() string {
-	return `In a pipe each namespace is a line, with tabs between its parts: its name, how many memories it holds, how many of each kind,
-and "outside" if list, search and export look there only when --namespace names it. Those are the namespaces that tools have of
-their own and, with the scope admin, all others of the tenant.
+	return `In a pipe each namespace is a line with tabs between its parts: its name, how many memories it holds, how many of each kind, and
+"outside" if list, search and export look there only when you name it with --namespace. Tools have such namespaces of their own;
+with the scope admin you also see all others of the tenant.
 
     loci namespaces
     LOCI_SCOPES=read,admin loci namespaces --namespace ""`

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
 )
@@ -61,5 +63,29 @@ func TestExitCodes(t *testing.T) {
 		if !ok || exit == exitOK || !strings.Contains(exitTable, "    "+strconv.Itoa(exit)+"  ") {
 			t.Errorf("%s: exit code %d, %v", code, exit, ok)
 		}
+	}
+}
+
+// A command's help says what it does before it shows how: an example that comes first is
+// printed without its indent, and looks like a sentence.
+func TestHelpSaysWhatBeforeHow(t *testing.T) {
+	t.Parallel()
+	explained := 0
+	var visit func(n *kong.Node)
+	visit = func(n *kong.Node) {
+		for _, c := range n.Children {
+			visit(c)
+		}
+		if n.Detail == "" {
+			return
+		}
+		explained++
+		if n.Detail != strings.TrimLeft(n.Detail, " \n") {
+			t.Errorf("the help of %q begins with an example: begin with a sentence", pathOf(n))
+		}
+	}
+	visit(grammar(t).Model.Node)
+	if explained < 50 {
+		t.Errorf("only %d commands were looked at", explained)
 	}
 }

@@ -24,8 +24,8 @@ import (
 
 // following are the flags that continue a list.
 type following struct {
-	Cursor string `placeholder:"CURSOR" help:"Go on where the list before ended."`
-	Next   bool   `help:"Go on where the last list on a terminal ended, with its flags."`
+	Cursor string `placeholder:"CURSOR" help:"Continue an earlier list: the cursor is what it printed at its end."`
+	Next   bool   `help:"Show the next page of your last list on a terminal, with the same flags."`
 }
 
 // A pageEnd is where a list ended: how it was called, and the cursor it gave.

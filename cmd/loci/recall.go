@@ -10,10 +10,10 @@ import (
 
 type recallCmd struct {
 	Topic         []string `arg:"" help:"What matters now, in plain words; - reads it from standard input."`
-	Limit         int      `short:"n" default:"20" placeholder:"N" help:"At most so many results, 1 to 500. Default: 20."`
-	Scope         string   `placeholder:"NAME" help:"Only what is global or of this agent."`
-	MinConfidence *float64 `placeholder:"X" help:"The least effective confidence, 0 to 1. Default: recall.min_confidence."`
-	MinScore      float64  `placeholder:"X" help:"Only memories that fit at least so well, 0 to 1: about the chance that one answers. Default: 0."`
+	Limit         int      `short:"n" default:"20" placeholder:"N" help:"The most results to show, 1 to 500. Default: 20."`
+	Scope         string   `placeholder:"NAME" help:"Only memories that are global or belong to this agent."`
+	MinConfidence *float64 `placeholder:"X" help:"Only memories with at least this effective confidence, 0 to 1. Default: recall.min_confidence."`
+	MinScore      float64  `placeholder:"X" help:"Only memories with at least this score, 0 to 1. A score is about the chance that the memory answers. Default: 0."`
 	Since         string   `placeholder:"TIME" help:"Only what was made at this time or after: a date, a time, or how long ago (7d)."`
 	Until         string   `placeholder:"TIME" help:"Only what was made before this time."`
 	Filter        string   `placeholder:"JSON" help:"Only memories whose metadata, or subject and predicate, match."`

@@ -3,15 +3,15 @@ package main
 import "github.com/loci-memory/loci"
 
 type reindexCmd struct {
-	DryRun bool `help:"Say what there is to do, and do nothing."`
+	DryRun bool `help:"Say what would be done, and do nothing."`
 }
 
 // Help is shown below the usage.
 func (*reindexCmd) Help() string {
-	return `Makes the vectors of the configured embedder for all memories of the tenant, then switches search to them, then drops the
-old ones. Until the switch, search goes on with the old vectors. Stopped half way, it goes on where it was when run again.
-After a change of the embedder the MCP server does the same while it runs, unless the new one costs money or needs the
-network. Memories that were stored while the embedder did not answer get their vectors, too.
+	return `Makes vectors with the configured embedder for all memories of the tenant, switches search to them, then drops the old ones. Until
+the switch, search uses the old vectors. If you stop it, run it again: it goes on where it was. When you change the embedder, the
+MCP server does the same while it runs, unless the new embedder costs money or needs the network. Memories saved while the embedder
+did not answer get their vectors, too.
 
     loci reindex --dry-run
     loci reindex`

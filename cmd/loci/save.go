@@ -11,14 +11,14 @@ type saveCmd struct {
 	Tag            []string `sep:"none" short:"t" placeholder:"TAG" help:"A tag; may be repeated."`
 	Metadata       []string `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail to filter by, or several as a JSON object; may be repeated."`
 	CreatedAt      string   `placeholder:"TIME" help:"When it was said, such as 2025-08-30 or 2h for two hours ago. Default: now."`
-	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it saves once."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command safe to repeat: the same key saves only once."`
 	place
 }
 
 // Help is shown below the usage.
 func (*saveCmd) Help() string {
-	return `Prints the id of the memory. Saying again what is remembered already confirms it and prints its old id.
-What is much like another memory, or may correct it, is saved and says so.
+	return `Prints the id of the memory. Saving a memory that exists already confirms it and prints its id. If the new memory is much like
+another one, or may correct it, the command saves it and tells you.
 
     loci save "Prefers window seats." --tag travel
     git log -1 --format=%B | loci save - --metadata repo=loci`
@@ -54,7 +54,7 @@ func (c *saveCmd) Run(a *app) error {
 	}
 	a.printf("%s\n", id)
 	if stored.Outcome == loci.DuplicateOf {
-		a.note("remembered already")
+		a.note("already remembered")
 	}
 	if reply.PossibleUpdateOf != "" {
 		a.note("may correct %s: if so, delete that one", reply.PossibleUpdateOf)

@@ -16,13 +16,13 @@ import (
 
 type searchCmd struct {
 	Query    []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
-	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
-	Offset   int      `placeholder:"N" help:"Results to pass over."`
+	Limit    int      `short:"n" default:"10" placeholder:"N" help:"The most results to show, 1 to 1000. Default: 10."`
+	Offset   int      `placeholder:"N" help:"How many results to skip."`
 	Tag      []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
 	Filter   string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match, with operators $eq, $ne, $gt, $gte, $lt and $lte."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`
-	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
-	NoRerank bool     `help:"Leave the order as it is, though rerank.model is set."`
+	MinScore float64  `placeholder:"X" help:"Only results with at least this score, 0 to 1. A score is about the chance that the result answers. Default: 0."`
+	NoRerank bool     `help:"Do not rerank the results, even if rerank.model is set."`
 	Since    string   `placeholder:"TIME" help:"Only what was made at this time or after: a date, a time, or how long ago (7d)."`
 	Until    string   `placeholder:"TIME" help:"Only what was made before this time."`
 	Explain  bool     `help:"Show how each score came about."`
@@ -38,7 +38,7 @@ type searchCmd struct {
 func (*searchCmd) Help() string {
 	return `In a pipe each result is a line: score, id, time and passage, with tabs between them.
 
-In the query, "words in double quotes" must stand in a result in this order, and begin* stands for all words that begin so.
+In the query, "words in double quotes" must follow one another in a result, and begin* stands for all words that begin so.
 
     loci search "where do I like to sit"
     loci search '"window seat" flig*'
@@ -73,7 +73,7 @@ func (c *searchCmd) Run(a *app) error {
 		return loci.Errorf(loci.Invalid, "--tag and --filter are for memories: files have no tags and no metadata")
 	}
 	if c.In != "files" && (c.Path != "" || c.Memory != "") {
-		return loci.Errorf(loci.Invalid, "--path and --memory go with --in files")
+		return loci.Errorf(loci.Invalid, "--path and --memory need --in files")
 	}
 	if err := checkWhich(c.Kind, c.State); err != nil {
 		return err

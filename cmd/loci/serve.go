@@ -33,9 +33,8 @@ type serveCmd struct {
 // Help is shown below the usage.
 func (*serveCmd) Help() string {
 	return `Serves the REST API below /v1 and MCP at /mcp, for programs that send the token in a file that the first start makes.
-At an address that other machines can reach it needs --auth keys and TLS.
-It ends with an interrupt or a termination signal, after the requests that run then. With a
-hangup signal it reads its limits and the level of its log again.
+An address that other machines can reach needs --auth keys and TLS. An interrupt or a termination signal ends the server once
+the requests under way are answered. A hangup signal makes it read its limits and its log level again.
 
     loci serve --user alice
     curl -s -H "Authorization: Bearer $(cat ~/.local/share/loci/token)" http://127.0.0.1:7437/v1/info`

@@ -222,7 +222,7 @@ func TestServeRefuses(t *testing.T) {
 		code int
 		text string
 	}{
-		"0.0.0.0:0":                        {exitInvalid, "authentication"},
+		"0.0.0.0:0":                        {exitInvalid, "authentication: listen on 127.0.0.1"},
 		":7437":                            {exitInvalid, "authentication"},
 		"localhost":                        {exitInvalid, "127.0.0.1:7437"},
 		strings.TrimPrefix(url, "http://"): {exitUnavailable, "in use"},

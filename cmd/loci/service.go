@@ -37,7 +37,7 @@ type serviceInstallCmd struct {
 // Help is shown below the usage.
 func (*serviceInstallCmd) Help() string {
 	return `Runs "loci serve" in the background, with the flags given here: a unit of systemd on Linux, a job of launchd on macOS. Without
---machine it is yours alone and uses your memory. To change its flags, install it again with others.
+--machine it is yours alone and uses your memory. To change the flags, install it again with new ones.
 
     loci service install
     loci service install --listen 127.0.0.1:8000 --tools all
@@ -171,7 +171,7 @@ func showPlan(a *app, p *background.Plan, wait bool) error {
 }
 
 type serviceRemoveCmd struct {
-	Machine bool `help:"That of the machine."`
+	Machine bool `help:"The service of the machine, not your own."`
 }
 
 // installed is the plan of the service that may be there, whatever flags it was given.
@@ -209,7 +209,7 @@ func (c *serviceRemoveCmd) Run(a *app) error {
 }
 
 type serviceStatusCmd struct {
-	Machine bool `help:"That of the machine."`
+	Machine bool `help:"The service of the machine, not your own."`
 }
 
 // Run says whether the service runs.

@@ -34,8 +34,8 @@ type sessionCmd struct {
 type sessionCreateCmd struct {
 	ID          string        `arg:"" optional:"" help:"Its id, up to 256 bytes. Default: a new UUID."`
 	Metadata    []string      `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object; may be repeated."`
-	MaxMessages int           `placeholder:"N" help:"Keep no more than so many messages. Default: the setting sessions.max_messages."`
-	Timeout     time.Duration `placeholder:"DURATION" help:"Expired after so much inactivity, at least 1s. Default: the setting sessions.timeout."`
+	MaxMessages int           `placeholder:"N" help:"The most messages to keep. Default: the setting sessions.max_messages."`
+	Timeout     time.Duration `placeholder:"DURATION" help:"How long without activity until it expires, at least 1s. Default: the setting sessions.timeout."`
 	place
 }
 
@@ -89,13 +89,15 @@ type sessionAppendCmd struct {
 	Text           []string `arg:"" optional:"" help:"What was said; - reads it from standard input."`
 	Role           string   `default:"user" enum:"user,assistant,system" values:"user,assistant,system" help:"Who said it: user, assistant or system. Default: user."`
 	Messages       string   `placeholder:"FILE" help:"Append the messages of a file instead, or of standard input (-): a JSON array in the form of LangChain or OpenAI."`
-	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it appends once."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command safe to repeat: the same key appends only once."`
 	place
 }
 
 // Help is shown below the usage.
 func (*sessionAppendCmd) Help() string {
-	return `    loci session append trip "Which seat did I like?"
+	return `Prints the numbers of the new messages. If there is no session with this id, the command makes one.
+
+    loci session append trip "Which seat did I like?"
     loci session append trip --role assistant "The window seat."
     echo '[{"role":"user","content":"Thanks."}]' | loci session append trip --messages -`
 }
@@ -169,7 +171,7 @@ func (a *app) openInput(path string) (io.ReadCloser, error) {
 
 type sessionShowCmd struct {
 	ID     string `arg:"" help:"The id of the session."`
-	Last   int    `short:"n" default:"50" placeholder:"N" help:"The newest so many messages, 1 to 1000. Default: 50."`
+	Last   int    `short:"n" default:"50" placeholder:"N" help:"How many of the newest messages, 1 to 1000. Default: 50."`
 	After  int64  `placeholder:"SEQ" help:"Only messages after this number."`
 	Before int64  `placeholder:"SEQ" help:"Only messages before this number."`
 	All    bool   `help:"All messages, however many."`
@@ -248,7 +250,7 @@ func (c *sessionShowCmd) form(stored *session.StoredMessage) (json.RawMessage, e
 }
 
 type sessionListCmd struct {
-	Limit int  `short:"n" default:"50" placeholder:"N" help:"At most so many, 1 to 1000. Default: 50."`
+	Limit int  `short:"n" default:"50" placeholder:"N" help:"The most to show, 1 to 1000. Default: 50."`
 	All   bool `help:"Also expired sessions."`
 	following
 	place
@@ -297,9 +299,9 @@ func (c *sessionListCmd) Run(a *app) error {
 type sessionSearchCmd struct {
 	Query    []string `arg:"" help:"What to look for, in plain words; - reads it from standard input."`
 	In       string   `placeholder:"ID" help:"Only in this session. Default: in all of them."`
-	Limit    int      `short:"n" default:"10" placeholder:"N" help:"At most so many results, 1 to 1000. Default: 10."`
-	MinScore float64  `placeholder:"X" help:"Only messages with at least this score, 0 to 1: about the chance that one answers. Default: 0."`
-	NoRerank bool     `help:"Leave the order as it is, though rerank.model is set."`
+	Limit    int      `short:"n" default:"10" placeholder:"N" help:"The most results to show, 1 to 1000. Default: 10."`
+	MinScore float64  `placeholder:"X" help:"Only messages with at least this score, 0 to 1. A score is about the chance that the message answers. Default: 0."`
+	NoRerank bool     `help:"Do not rerank the results, even if rerank.model is set."`
 	Since    string   `placeholder:"TIME" help:"Only messages of this time or after: a date, a time, or how long ago (7d)."`
 	Until    string   `placeholder:"TIME" help:"Only messages before this time."`
 	Mode     string   `placeholder:"MODE" values:"hybrid,keyword,semantic" help:"hybrid, keyword or semantic. Default: hybrid."`

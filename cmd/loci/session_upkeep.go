@@ -14,9 +14,9 @@ import (
 
 type sessionChangeCmd struct {
 	ID          string         `arg:"" help:"The id of the session."`
-	Metadata    []string       `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object, in place of the old ones; may be repeated."`
-	MaxMessages *int           `placeholder:"N" help:"Keep no more than so many messages, from the next append on. 0: as the setting sessions.max_messages says."`
-	Timeout     *time.Duration `placeholder:"DURATION" help:"Expired after so much inactivity, at least 1s. 0s: as the setting sessions.timeout says."`
+	Metadata    []string       `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object, that replace all old ones; may be repeated."`
+	MaxMessages *int           `placeholder:"N" help:"The most messages to keep, from the next append on. 0: the setting sessions.max_messages."`
+	Timeout     *time.Duration `placeholder:"DURATION" help:"How long without activity until it expires, at least 1s. 0s: the setting sessions.timeout."`
 	place
 }
 
@@ -77,9 +77,9 @@ type sessionSummariseCmd struct {
 
 // Help is shown below the usage.
 func (*sessionSummariseCmd) Help() string {
-	return `When six messages or more are not summarised yet and the conversation takes more than 85 % of the room, the oldest of them
-join the summary, until half of the room is in use. The messages stay. The language model of llm.provider writes the summary;
-without one it is made of the most telling sentences.
+	return `Does something once the conversation takes more than 85 % of the room and six or more messages are not summarised yet: then the
+oldest of them join the summary, until half of the room is in use. The messages stay. The language model of llm.provider writes the
+summary; without one, the summary consists of the most telling sentences.
 
     loci session summarise trip --context-tokens 8000`
 }
@@ -121,8 +121,8 @@ type sessionTrimCmd struct {
 
 // Help is shown below the usage.
 func (*sessionTrimCmd) Help() string {
-	return `System messages stay and count. What is kept never begins with the result of a tool call,
-and holds no result whose call is gone.
+	return `System messages stay, and count as kept. The messages that are kept never begin with the result of a tool call, and hold no result
+whose call is gone.
 
     loci session trim trip 100`
 }
@@ -151,8 +151,8 @@ type sessionPopCmd struct {
 
 // Help is shown below the usage.
 func (*sessionPopCmd) Help() string {
-	return `Erases the newest message and shows it, in one change, so that several callers at once each get a different one. If there is no
-message, nothing is shown and the exit code is 0.
+	return `Shows the newest message and erases it, in one change, so that several callers at once each get a different one. If there is no
+message, it shows nothing and the exit code is 0.
 
     loci session pop trip`
 }
@@ -188,7 +188,9 @@ type sessionClearCmd struct {
 
 // Help is shown below the usage.
 func (*sessionClearCmd) Help() string {
-	return `    loci session clear trip
+	return `Prints how many sessions and messages were erased.
+
+    loci session clear trip
     loci session clear --all`
 }
 
@@ -234,7 +236,7 @@ type sessionExportCmd struct {
 
 // Help is shown below the usage.
 func (*sessionExportCmd) Help() string {
-	return `Writes one JSON document. The file appears when it is complete, readable by its owner alone. loci export writes all sessions,
+	return `Writes one JSON document. The file appears when it is complete, and only its owner can read it. "loci export" writes all sessions,
 with everything else.
 
     loci session export trip trip.json
@@ -271,8 +273,8 @@ type sessionImportCmd struct {
 
 // Help is shown below the usage.
 func (*sessionImportCmd) Help() string {
-	return `The file is what loci session export wrote, or a JSON array of messages in the form of LangChain or OpenAI. The whole file is
-checked before anything is stored. More than 5,000 messages, or 4 MiB of them, are stored in several parts, one after the other.
+	return `Reads a file of "loci session export", or a JSON array of messages in the form of LangChain or OpenAI. The whole file is checked
+before anything is stored. More than 5,000 messages, or 4 MiB of them, are stored in several parts, one after the other.
 
     loci session import trip.json --id trip-2
     echo '[{"role":"user","content":"Hi."}]' | loci session import - --id hi`

@@ -22,21 +22,21 @@ import (
 type setupCmd struct {
 	Client []string `arg:"" optional:"" help:"Which clients, such as claude-code, cursor or codex. Without any, setup lists those it found."`
 
-	All     bool   `help:"Every client that is found on this machine."`
-	Project bool   `help:"Write to the client's file in this directory, for everybody who works on it, instead of to your own."`
+	All     bool   `help:"Connect every client found on this machine."`
+	Project bool   `help:"Write to the client's file in this directory, which everyone who works there shares, not to your own."`
 	HTTP    bool   `name:"http" help:"Connect to \"loci serve\" at the address of --listen, instead of starting a program for each client."`
 	URL     string `name:"url" placeholder:"URL" help:"Connect to a Loci at this address."`
-	Replace bool   `help:"Replace an entry named loci that says something else."`
-	Remove  bool   `help:"Take the entry out again. Memories stay."`
-	DryRun  bool   `help:"Show what would be changed, and change nothing."`
+	Replace bool   `help:"Replace a different entry that is already named loci."`
+	Remove  bool   `help:"Remove the entry again. Your memories stay."`
+	DryRun  bool   `help:"Show what would change, and change nothing."`
 	Print   bool   `help:"Print the entry for clients that setup does not know, or for the named ones."`
 }
 
 // Help is shown below the usage.
 func (*setupCmd) Help() string {
-	return `Finds the programs on this machine that can use a memory over MCP, and enters Loci in their configuration. The rest of their
-files stays as it is, comments and order included; the old file is kept beside it as FILE.before-loci. Flags such as --user,
---tools and --store become part of the entry.
+	return `Finds the programs on this machine that can use a memory over MCP, and adds Loci to their configuration. The rest of each file stays
+as it is, comments and order included. The old file is kept beside it as FILE.before-loci. Flags such as --user, --tools and
+--store become part of the entry.
 
     loci setup
     loci setup claude-code cursor --user alice
@@ -96,7 +96,7 @@ func (a *app) system() mcpclient.System {
 func (c *setupCmd) server(a *app) (mcpclient.Target, error) {
 	switch {
 	case c.URL != "" && c.HTTP:
-		return mcpclient.Target{}, loci.Errorf(loci.Invalid, "--url and --http exclude one another")
+		return mcpclient.Target{}, loci.Errorf(loci.Invalid, "--url and --http exclude each other: give one")
 	case c.URL != "":
 		return mcpclient.At(c.URL)
 	case c.HTTP:

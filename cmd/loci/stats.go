@@ -21,7 +21,9 @@ type statsCmd struct {
 
 // Help is shown below the usage.
 func (*statsCmd) Help() string {
-	return `    loci stats
+	return `Counts what the namespace holds, how large it is, and how much of it can be found by meaning.
+
+    loci stats
     LOCI_SCOPES=read,admin loci stats --namespace "" --json`
 }
 

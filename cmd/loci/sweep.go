@@ -3,14 +3,13 @@ package main
 import "github.com/loci-memory/loci"
 
 type sweepCmd struct {
-	DryRun bool `help:"Only say what would be done."`
+	DryRun bool `help:"Say what would be done, and do nothing."`
 }
 
 // Help is shown below the usage.
 func (*sweepCmd) Help() string {
-	return `Erases what has run out of time and what is beyond the cap of episodes, writes down which facts and rules have faded or
-expired, and makes the vectors that are missing. Reads do not depend on it: every state is right at the moment of reading.
-The MCP server does the same while it runs.
+	return `Erases expired memories and the episodes beyond their limit, records which facts and rules have faded or expired, and makes missing
+vectors. Reads do not depend on it: they work out each state at the moment of reading. The MCP server does the same while it runs.
 
     loci sweep --dry-run
     loci sweep`

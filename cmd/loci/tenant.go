@@ -13,16 +13,16 @@ import (
 
 type tenantCmd struct {
 	Create  tenantCreateCmd  `cmd:"" help:"Make a tenant."`
-	List    tenantListCmd    `cmd:"" help:"List the tenants there are."`
+	List    tenantListCmd    `cmd:"" help:"List the tenants."`
 	Show    tenantShowCmd    `cmd:"" help:"Show what a tenant holds, what its callers may do, and who changed it."`
-	Suspend tenantSuspendCmd `cmd:"" help:"Let the callers of a tenant read alone, or nothing."`
+	Suspend tenantSuspendCmd `cmd:"" help:"Let the callers of a tenant only read, or do nothing."`
 	Resume  tenantResumeCmd  `cmd:"" help:"Let the callers of a tenant do everything again."`
 	Limit   tenantLimitCmd   `cmd:"" help:"Say how much a tenant may hold."`
 
-	RateLimit tenantRateLimitCmd `cmd:"" help:"Bound the requests of a tenant, and what language models do for it."`
+	RateLimit tenantRateLimitCmd `cmd:"" help:"Limit the requests of a tenant, and what language models do for it."`
 
-	Export tenantExportCmd `cmd:"" help:"Write everything of a tenant to a file."`
-	Erase  tenantEraseCmd  `cmd:"" help:"Erase a tenant with everything of it, its keys too."`
+	Export tenantExportCmd `cmd:"" help:"Write everything that a tenant holds to a file."`
+	Erase  tenantEraseCmd  `cmd:"" help:"Erase a tenant with everything it holds, and its keys."`
 }
 
 // openAdmin opens what operators call, for who may operate on the store as a whole. The
@@ -41,8 +41,8 @@ func (a *app) openAdmin() (api *admin.API, end func(), err error) {
 }
 
 type tenantListCmd struct {
-	Limit int    `short:"n" default:"100" placeholder:"N" help:"At most so many, 1 to 1000. Default: 100."`
-	After string `placeholder:"NAME" help:"Only those whose names come after this one."`
+	Limit int    `short:"n" default:"100" placeholder:"N" help:"The most to show, 1 to 1000. Default: 100."`
+	After string `placeholder:"NAME" help:"Only tenants whose names come after this one."`
 }
 
 // Help is shown below the usage.
@@ -116,8 +116,8 @@ type tenantCreateCmd struct{ oneTenant }
 
 // Help is shown below the usage.
 func (*tenantCreateCmd) Help() string {
-	return `Keys can be made for tenants that are there. The tenant default is there without being made, and so is each that has
-memories or keys already.
+	return `You can make keys only for tenants that exist. The tenant default always exists, and so does every tenant that already has
+memories or keys.
 
     LOCI_SCOPES=admin loci tenant create acme`
 }
@@ -174,13 +174,13 @@ func ofLimit(used, limit int64) string {
 
 type tenantLimitCmd struct {
 	oneTenant
-	Records int64 `placeholder:"N" help:"Memories, and the parts of files, conversations and checkpoints. 0 or nothing: no bound."`
-	Bytes   int64 `placeholder:"N" help:"Of texts, metadata and values. 0 or nothing: no bound."`
+	Records int64 `placeholder:"N" help:"Memories, and the parts of files, conversations and checkpoints. 0 or nothing: no limit."`
+	Bytes   int64 `placeholder:"N" help:"Of texts, metadata and values. 0 or nothing: no limit."`
 }
 
 // Help is shown below the usage.
 func (*tenantLimitCmd) Help() string {
-	return `Callers of a server that asks for keys are refused what goes beyond; the command line is not. What is there stays.
+	return `A server that asks for keys refuses what goes beyond the limits; the command line does not. What is stored already stays.
 
     LOCI_SCOPES=admin loci tenant limit acme --records 100000 --bytes 1000000000`
 }
@@ -202,8 +202,8 @@ type tenantRateLimitCmd struct {
 
 // Help is shown below the usage.
 func (*tenantRateLimitCmd) Help() string {
-	return `Takes the place of what bounded the tenant before. Every server of the store that asks for keys follows within
-5 seconds and answers what goes beyond with 429. The limits of a key hold besides; the command line has none.
+	return `Replaces the tenant's earlier limits. Every server of the store that asks for keys follows within 5 seconds, and answers requests
+beyond the limits with 429. The limits of a key hold as well; the command line has none.
 
     LOCI_SCOPES=admin loci tenant rate-limit acme --requests-per-second 20 --concurrent-requests 8
     LOCI_SCOPES=admin loci tenant rate-limit acme --model-tokens-per-day 100000`
@@ -230,13 +230,13 @@ func showChanges(a *app, events []loci.Event) {
 
 type tenantSuspendCmd struct {
 	oneTenant
-	Closed bool   `help:"Its callers may do nothing; otherwise they may read."`
+	Closed bool   `help:"Its callers may do nothing. Without this flag they may read."`
 	Reason string `placeholder:"TEXT" help:"Why, for whoever looks later."`
 }
 
 // Help is shown below the usage.
 func (*tenantSuspendCmd) Help() string {
-	return `Every server of the store that asks for keys follows within 5 seconds. The command line itself does not ask.
+	return `Every server of the store that asks for keys follows within 5 seconds. The command line is not suspended.
 
     LOCI_SCOPES=admin loci tenant suspend acme --reason "the contract has ended"`
 }
@@ -266,8 +266,8 @@ type tenantExportCmd struct {
 
 // Help is shown below the usage.
 func (*tenantExportCmd) Help() string {
-	return `Writes what loci export writes, of all users and organisations at once. The audit logs of the tenant and of the
-server say so.
+	return `Writes what "loci export" writes, but for all users and organisations at once. The audit logs of the tenant and of the server record
+it.
 
     LOCI_SCOPES=admin loci tenant export acme acme.jsonl
     LOCI_SCOPES=admin loci --tenant other import --namespace "" acme.jsonl`
@@ -304,13 +304,13 @@ func (c *tenantExportCmd) Run(a *app) error {
 
 type tenantEraseCmd struct {
 	oneTenant
-	Expect string `placeholder:"NAME" help:"The name of the tenant, said once more."`
+	Expect string `placeholder:"NAME" help:"The name of the tenant, again."`
 }
 
 // Help is shown below the usage.
 func (*tenantEraseCmd) Help() string {
-	return `Closes the tenant, waits until every server follows, and erases all its memories, its audit log and its keys. The
-log of the server keeps who did so.
+	return `Closes the tenant, waits until every server has noticed, and erases all its memories, its audit log and its keys. The log of the
+server keeps who did it.
 
     LOCI_SCOPES=admin loci tenant erase acme --expect acme`
 }

@@ -178,6 +178,9 @@ func TestTerminal(t *testing.T) {
 			!strings.Contains(shown, want) || !strings.Contains(shown, "type 1 if you mean all of them") {
 			t.Errorf("%q: exit code %d, shows %q", typed, code, shown)
 		}
+		if typed == "\x04" && !strings.Contains(shown, "to go on: \nloci: ") {
+			t.Errorf("%q: the error has no line of its own: %q", typed, shown)
+		}
 	}
 	if shown, code := onTerminal(t, env, "1\n", "erase", "--all"); code != 0 || !strings.Contains(shown, "1 memory erased") {
 		t.Errorf("exit code %d, shows %q", code, shown)
@@ -255,6 +258,9 @@ func TestDemoOnATerminal(t *testing.T) {
 		printed := strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "    head\t") // which is one word, for copying
 		if printed && (utf8.RuneCountInString(line) > 61 || strings.Contains(line, "\t")) {
 			t.Errorf("%q is not for a window of 60 columns", line)
+		}
+		if !strings.HasPrefix(line, "    head\t") && utf8.RuneCountInString(line) > 81 {
+			t.Errorf("%q is not for a window of 80 columns", line)
 		}
 	}
 }
@@ -341,8 +347,8 @@ func TestShortIDs(t *testing.T) {
 		{[]string{"get", both}, "may be note-" + ids[1]},
 		{[]string{"delete", end(ids[1]), both}, "note-" + ids[0]},
 		{[]string{"get", "abcd1234abcd"}, "no id here begins or ends with abcd1234abcd"},
-		{[]string{"get", "abc"}, "is no id"},
-		{[]string{"get", "window"}, "is no id"},
+		{[]string{"get", "abc"}, "is not an id"},
+		{[]string{"get", "window"}, "is not an id"},
 	} {
 		shown, code := onTerminal(t, env, "", c.args...)
 		if code == 0 || !strings.Contains(strings.Join(strings.Fields(shown), " "), c.says) {

@@ -5,18 +5,18 @@ import "github.com/loci-memory/loci"
 type updateCmd struct {
 	ID             idArg    `arg:"" help:"The id of the memory."`
 	Content        []string `arg:"" optional:"" help:"What it should say; - reads it from standard input. Without it only tags or metadata change."`
-	Tag            []string `sep:"none" short:"t" placeholder:"TAG" xor:"tags" help:"A tag in place of the old ones; may be repeated."`
+	Tag            []string `sep:"none" short:"t" placeholder:"TAG" xor:"tags" help:"A tag that replaces all old ones; may be repeated."`
 	ClearTags      bool     `xor:"tags" help:"Remove all tags."`
-	Metadata       []string `sep:"none" short:"m" placeholder:"NAME=VALUE" xor:"metadata" help:"A detail in place of the old ones; may be repeated."`
+	Metadata       []string `sep:"none" short:"m" placeholder:"NAME=VALUE" xor:"metadata" help:"A detail that replaces all old ones; may be repeated."`
 	ClearMetadata  bool     `xor:"metadata" help:"Remove all metadata."`
-	IfVersion      int64    `placeholder:"N" help:"Refuse unless the memory is at this version."`
-	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command repeatable: with the same key it updates once."`
+	IfVersion      int64    `placeholder:"N" help:"Refuse if the memory is at another version."`
+	IdempotencyKey string   `placeholder:"KEY" help:"Makes the command safe to repeat: the same key updates only once."`
 	place
 }
 
 // Help is shown below the usage.
 func (*updateCmd) Help() string {
-	return `The memory keeps its id; what it said before is kept as a revision.
+	return `The memory keeps its id. Its earlier text is kept as a revision.
 
     loci update note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 "Prefers aisle seats."
     loci update note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77 --tag travel --if-version 2`

@@ -117,8 +117,8 @@ type demoCmd struct {
 
 // Help is shown below the usage.
 func (*demoCmd) Help() string {
-	return `Runs the commands that it shows on a store of its own in the temporary directory, which it deletes at the end. What you remember is
-not touched.`
+	return `Runs the commands that it shows on a store of its own in the temporary directory, and deletes that store at the end. Your own
+memories are not touched.`
 }
 
 // demoPause is how long a reader needs for a step.
@@ -171,7 +171,7 @@ func demoEnviron(env config.Environ, dir string) (own config.Environ, err error)
 
 // show runs the steps.
 func (d *demo) show() error {
-	d.say("Save what is worth knowing; each memory gets an id.")
+	d.say("Save what is worth knowing. Each memory gets an id.")
 	seat, err := d.run("save", "I like window seats near the front.")
 	if err != nil {
 		return err
@@ -195,14 +195,14 @@ func (d *demo) show() error {
 	if _, err := d.run("history", seat); err != nil {
 		return err
 	}
-	d.say("\nWhat is no longer so is superseded: searches find the new, and what was believed before can be asked for.")
+	d.say("\nReplace what no longer holds: searches find the new, history keeps the old.")
 	if _, err := d.run("supersede", city, "I live in Lisbon."); err != nil {
 		return err
 	}
 	if _, err := d.run("search", "-n", "1", "my home town"); err != nil {
 		return err
 	}
-	d.say("\nErased is erased: not a byte of it stays in the files of the store.")
+	d.say("\nErase it: not a byte of it stays in the files of the store.")
 	if err := d.count("4711-0815"); err != nil {
 		return err
 	}
@@ -212,11 +212,11 @@ func (d *demo) show() error {
 	if err := d.count("4711-0815"); err != nil {
 		return err
 	}
-	d.say("\nThe audit log tells what happened, and proves that nobody changed it.")
+	d.say("\nRead the audit log: it says what happened, and proves that nobody changed it.")
 	if _, err := d.run("events", "--verify"); err != nil {
 		return err
 	}
-	d.say("\nThis store is deleted now. To give your agents such a memory: loci setup")
+	d.say("\nThis store is deleted now. To give your agents a memory like it: loci setup")
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (d *demo) say(sentence string) {
 	d.flush()
 }
 
-// run runs a command, shows both and returns what it printed.
+// run runs a command, shows both and returns the end of what it printed: of an id, enough to name it.
 func (d *demo) run(args ...string) (printed string, err error) {
 	shown := "loci"
 	for _, arg := range args {
@@ -261,7 +261,8 @@ func (d *demo) run(args ...string) (printed string, err error) {
 	}
 	d.flush()
 	d.wait()
-	return strings.TrimSpace(out.String()), nil
+	printed = strings.TrimSpace(out.String())
+	return printed[max(0, len(printed)-shortDigits):], nil
 }
 
 // count shows how often a text stands in the files of the store.

@@ -75,7 +75,7 @@ func openTensors(path string) (file *tensorFile, err error) {
 func (file *tensorFile) parse(header []byte, size int64) error {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(header, &entries); err != nil {
-		return fmt.Errorf("its header is no JSON: %w", err)
+		return fmt.Errorf("its header is not JSON: %w", err)
 	}
 	for name, raw := range entries {
 		if name == "__metadata__" {

@@ -64,7 +64,7 @@ const mark = `Made by "loci service install"; "loci service remove" takes it awa
 // cannot be written into its files.
 func (sys System) For(s *Service) (*Plan, error) {
 	if !filepath.IsAbs(s.Program) && sys.OS != "windows" {
-		return nil, loci.Errorf(loci.Internal, "the program of a service is %q, which is no absolute path", s.Program)
+		return nil, loci.Errorf(loci.Internal, "the program of a service is %q, which is not an absolute path", s.Program)
 	}
 	for _, part := range append([]string{s.Program, s.Address}, s.Args...) {
 		if strings.ContainsAny(part, "\x00\n\r") {
@@ -218,7 +218,7 @@ func (p *Plan) present(path string) ([]byte, error) {
 		return nil, nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, &loci.Error{Code: loci.Conflict, Msg: path + " is no file", Recovery: "Look at it, and take it away yourself."}
+		return nil, &loci.Error{Code: loci.Conflict, Msg: path + " is no file", Recovery: "Look at it, and remove it yourself."}
 	}
 	var text []byte
 	if err == nil {

@@ -163,7 +163,14 @@ func (h *HTTP) Operators() server.Binding {
 type faults []string
 
 func (f *faults) add(where string, err error) {
-	*f = append(*f, where+": "+strings.ReplaceAll(err.Error(), "\n", " "))
+	said := err.Error()
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		said = strings.Replace(said, path.Op+" "+path.Path, path.Path, 1) // what was called is not the reader's business
+	}
+	if own := (*loci.Error)(nil); errors.As(err, &own) && own.Recovery != "" { // that of err() fits any fault
+		said += ": " + strings.ToLower(own.Recovery[:1]) + strings.TrimSuffix(own.Recovery[1:], ".")
+	}
+	*f = append(*f, where+": "+strings.ReplaceAll(said, "\n", " "))
 }
 
 // err is nil when nothing is wrong.
@@ -172,7 +179,7 @@ func (f faults) err() error {
 		return nil
 	}
 	return &loci.Error{Code: loci.Invalid, Msg: "the configuration is not valid:\n  " + strings.Join(f, "\n  "),
-		Recovery: "Correct what is named and run the command again."}
+		Recovery: "Correct what the message names and try again."}
 }
 
 // Load lays the file, the environment and the flags over the defaults, in this order.

@@ -148,7 +148,7 @@ func lookup(document map[string]any, path []string) (value any, found bool, err 
 		next, ok := value.(map[string]any)
 		if !ok {
 			return nil, false, fmt.Errorf(
-				"%q is there and is no object with fields",
+				"%q exists and is not an object with fields",
 				strings.Join(path[:i+1], "."),
 			)
 		}

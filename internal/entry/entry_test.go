@@ -231,16 +231,16 @@ func TestRefuses(t *testing.T) {
 	}{
 		"JSON that ends early": {entry.JSON, "{\n  \"a\": ", "line 2"},
 		"JSON of another kind": {entry.JSON, "[1]", "holds no object"},
-		"a list of servers":    {entry.JSON, `{"servers": []}`, `"servers" is there and is no object`},
+		"a list of servers":    {entry.JSON, `{"servers": []}`, `"servers" exists and is not an object`},
 		"two of them":          {entry.JSON, `{"servers": {}, "servers": {}}`, "there twice"},
 		"another encoding":     {entry.JSON, "\xff\xfe{\x00}\x00", "no JSON"},
 		"TOML that is wrong":   {entry.TOML, "a = 1\nb = \n", "line 2, column"},
 		"TOML that is inline":  {entry.TOML, "servers = { a = { command = 'x' } }\n", "only a person"},
-		"TOML of another kind": {entry.TOML, "servers = 3\n", "no object"},
-		"YAML that is wrong":   {entry.YAML, "a: [1\nb: 2\n", "no YAML"},
+		"TOML of another kind": {entry.TOML, "servers = 3\n", "not an object"},
+		"YAML that is wrong":   {entry.YAML, "a: [1\nb: 2\n", "not YAML"},
 		"YAML in flow style":   {entry.YAML, "servers: {a: {cmd: x}}\n", "only a person"},
-		"YAML of another kind": {entry.YAML, "- 1\n", "no YAML with fields"},
-		"YAML with tabs":       {entry.YAML, "servers:\n\ta: 1\n", "no YAML"},
+		"YAML of another kind": {entry.YAML, "- 1\n", "not YAML with fields"},
+		"YAML with tabs":       {entry.YAML, "servers:\n\ta: 1\n", "not YAML"},
 		"YAML with an alias":   {entry.YAML, "x: &x\n  a: {cmd: y}\nservers: *x\n", "only a person"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func locate(text []byte, path []string) (*jsonPlace, error) {
 		value := &p.object.Members[p.member].Value
 		next, ok := value.Value.(*hujson.Object)
 		if !ok {
-			return nil, fmt.Errorf("%q is there and is no object with fields", strings.Join(path[:i+1], "."))
+			return nil, fmt.Errorf("%q exists and is not an object with fields", strings.Join(path[:i+1], "."))
 		}
 		p.object, p.span, p.depth = next, value, p.depth+1
 	}

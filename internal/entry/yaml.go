@@ -18,7 +18,7 @@ func (yamlEditor) decode(text []byte) (map[string]any, error) {
 		return document, nil
 	}
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return nil, fmt.Errorf("the file is no YAML with fields: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("the file is not YAML with fields: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if document == nil { // comments alone
 		document = map[string]any{}

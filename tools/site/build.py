@@ -27,7 +27,7 @@ NAV = {
     "Reference": ["reference/commands.md", "reference/tools.md", "reference/rest.md", "configuration.md", "surfaces.md"],
     "Troubleshooting": ["troubleshooting.md"],
     "Compared": ["compared.md"],
-    "Project": ["retrieval.md", "benchmarks.md", "requirements.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md"],
+    "Project": ["retrieval.md", "tried.md", "benchmarks.md", "requirements.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md"],
 }
 TITLES = {"sdk/python/README.md": "Python", "sdk/js/README.md": "JavaScript and TypeScript", "plugins/loci/README.md": "Plugin for coding agents"}
 CONFIG = """[project]
