@@ -23,7 +23,7 @@ func Unmarshal(data []byte, v any) error {
 // decoder to name.
 func CheckNames(data []byte, v any) error {
 	t := reflect.TypeOf(v)
-	if t == nil || !json.Valid(data) {
+	if t == nil || !Valid(data) {
 		return nil
 	}
 	return (&walk{text: data}).value(t)
