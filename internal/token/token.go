@@ -67,16 +67,18 @@ func (c *Counter) Count(text string) (n int) {
 }
 
 // wordEnd is where the first part of a text ends that has tokens of its own, whatever comes
-// before and after it: before a space between letters or digits. Both vocabularies begin a
-// piece there, and pieces are cut into tokens one by one.
+// before and after it: before white space behind a letter or a digit, unless that ends the
+// text. Both vocabularies begin a piece there, and pieces are cut into tokens one by one.
 func wordEnd(text string) int {
 	for i := 1; i+1 < len(text); i++ {
-		if text[i] == ' ' && (isLetter(text[i-1]) || isDigit(text[i-1])) && isLetter(text[i+1]) {
+		if isSpace(text[i]) && (isLetter(text[i-1]) || isDigit(text[i-1])) {
 			return i
 		}
 	}
 	return len(text)
 }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
