@@ -227,15 +227,19 @@ func (r *reading) value() any {
 	return f
 }
 
-func (r *reading) string() (text string) {
+func (r *reading) string() string {
 	begin := r.at
 	r.at = wellFormedString(r.text, begin)
-	quoted := r.text[begin:r.at]
-	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
-		return string(quoted[1 : len(quoted)-1])
-	}
-	if err := json.Unmarshal(quoted, &text); err != nil {
-		r.whole = false
-	}
+	text, err := unquote(r.text[begin:r.at])
+	r.whole = r.whole && err == nil
 	return text
+}
+
+// unquote reads a string that is valid JSON.
+func unquote(quoted []byte) (text string, err error) {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	err = json.Unmarshal(quoted, &text)
+	return text, err
 }
