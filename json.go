@@ -29,6 +29,12 @@ func DecodeJSON(data []byte) (any, error) {
 	return v, jsonform.InWords(err)
 }
 
+// EachJSON visits the members of an object or the elements of a list that is valid JSON, in
+// order, up to the first error. An element has no name; any other value has nothing inside.
+func EachJSON(value []byte, visit func(name string, element []byte) error) error {
+	return jsonguard.Each(value, visit)
+}
+
 // CountJSON counts the elements of a list of valid JSON without decoding them, so that
 // a bound comes before the work.
 func CountJSON(list []byte) int { return jsonguard.Count(list) }

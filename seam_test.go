@@ -62,7 +62,7 @@ var words = []string{
 	"AsError", "Errorf", "OneOf", "ErrNotFound", "ErrStale", // one voice of errors
 	"CheckCreated", "CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MarkBytes", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay",
 	"FloorScore",                                                                     // limits
-	"CountJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ShowTime", // one form of JSON and of times
+	"CountJSON", "EachJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ShowTime", // one form of JSON and of times
 	"DerivedID", "ParseID", "SlotsBeginning", // ids and slots
 	"Digest", "Fence", "Flatten", "Sentences", // texts
 }

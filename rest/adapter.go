@@ -215,8 +215,11 @@ func encode(w io.Writer, v any) error {
 // exact, which they are neither to huma nor to package json.
 func decode(data []byte, v any) error {
 	check, ok := v.(*any)
-	if ok && json.Unmarshal(data, v) == nil {
-		return nil
+	if ok {
+		if value, whole := jsonguard.Value(data); whole {
+			*check = value
+			return nil
+		}
 	}
 	if err := jsonguard.CheckNames(data, v); err != nil {
 		return err

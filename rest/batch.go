@@ -6,9 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
+	"runtime/debug"
+	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -111,7 +116,7 @@ func (a *API) batchRoutes() {
 	route(a, endpoint{method: http.MethodPost, path: "/v1/items/batch", id: "batch_items", summary: "Do several things with items at once",
 		open:   "each operation asks for the scope of its own route",
 		writes: true, value: true, detail: "As in LangGraph, operations that read see what was there before the batch; then those that write are done in " +
-			"their order, each for itself: one that fails does not stop the others. Each needs the scope of its own route. With an " +
+			"their order, deletes that follow one another at once, each for itself: one that fails does not stop the others. Each needs the scope of its own route. With an " +
 			"idempotency key the whole batch may be sent again."},
 		func(ctx context.Context, c *caller, in *batchInput) (*batchOutput, error) {
 			if err := checkBatch(in.Body.Operations); err != nil {
@@ -119,22 +124,66 @@ func (a *API) batchRoutes() {
 			}
 			out := &batchOutput{}
 			out.Body.Results = make([]outcome, len(in.Body.Operations))
-			for _, writing := range []bool{false, true} {
-				for i, o := range in.Body.Operations {
-					if writes := o.op == "put" || o.op == "delete"; writes != writing {
-						continue
-					}
-					one := *c
-					one.IdempotencyKey = partKey(c.IdempotencyKey, i)
-					result := &out.Body.Results[i]
-					if err := a.operate(ctx, &one, o, result); err != nil {
-						result.Error = a.problem(ctx, c.RequestID, err)
-					}
-					result.Op = o.op
+			do := func(i int) {
+				one, o, result := *c, in.Body.Operations[i], &out.Body.Results[i]
+				one.IdempotencyKey = partKey(c.IdempotencyKey, i)
+				if err := a.operate(ctx, &one, o, result); err != nil {
+					result.Error = a.problem(ctx, c.RequestID, err)
 				}
+				result.Op = o.op
+			}
+			var writes []int
+			for i, o := range in.Body.Operations {
+				if o.op == "put" || o.op == "delete" {
+					writes = append(writes, i)
+				} else {
+					do(i)
+				}
+			}
+			for len(writes) > 0 {
+				n := deletesAt(in.Body.Operations, writes)
+				together(writes[:n], do)
+				writes = writes[n:]
 			}
 			return out, ctx.Err() // what its time did not suffice for says so itself; without a client nobody hears it
 		})
+}
+
+// mostTogether is how many deletes of a batch run at once: the store erases what waits
+// together in one go, and wipes once behind all of them.
+const mostTogether = 32
+
+// deletesAt is how many of the writes to come may run at once: those up to the next that is
+// no delete, which is done alone.
+func deletesAt(operations []operation, writes []int) int {
+	n := slices.IndexFunc(writes, func(i int) bool { return operations[i].op != "delete" })
+	if n < 0 {
+		n = len(writes)
+	}
+	return max(1, n)
+}
+
+// together does things at once, a few at a time. A panic is one of the caller's.
+func together(each []int, do func(int)) {
+	turns := make(chan struct{}, mostTogether)
+	var wg sync.WaitGroup
+	var panicked atomic.Value
+	for _, i := range each {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panicked.Store(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+				}
+				<-turns
+			}()
+			do(i)
+		})
+	}
+	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 }
 
 func checkBatch(operations []operation) error {

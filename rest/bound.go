@@ -87,8 +87,8 @@ var bounds = map[string]bound{
 	"task_path":            {characters: checkpoint.MaxTaskPathBytes},
 	"data":                 {characters: (checkpoint.MaxValue + 2) / 3 * 4, members: largest},
 
-	// Of an export, whose lines the library checks: none is longer than the body, and each has some bytes.
-	"lines": {characters: maxLines, entries: maxLines / 32},
+	// Of an export, whose lines the library checks: none is longer than the body, and each has 128 bytes and more.
+	"lines": {characters: maxLines, entries: maxLines / 128},
 
 	// Of a message and of a session as a document; the library checks the rest.
 	"id":           {characters: session.MaxMessageBytes, entries: loci.MaxLabels},

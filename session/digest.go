@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -77,11 +78,16 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 // fit shortens a text by whole lines, then by characters, to the tokens of a summary.
 func (w *summarising) fit(text string) string {
 	count := w.s.m.Settings().Tokenizer.Count
+	if count(text) <= w.o.SummaryTokens {
+		return text
+	}
+	// A longer beginning has more tokens, so that few of them need to be counted.
+	lines := strings.Split(text, "\n")
+	drop := min(len(lines)-1, 1+sort.Search(len(lines)-2, func(more int) bool {
+		return count(strings.Join(lines[:len(lines)-1-more], "\n")) <= w.o.SummaryTokens
+	}))
+	text = strings.TrimSpace(strings.Join(lines[:len(lines)-drop], "\n"))
 	for count(text) > w.o.SummaryTokens {
-		if i := strings.LastIndexByte(text, '\n'); i > 0 {
-			text = strings.TrimSpace(text[:i])
-			continue
-		}
 		text = cutText(text, len(text)*3/4)
 	}
 	return text
@@ -100,7 +106,10 @@ func fenceLines(text string) string {
 }
 
 // A quotation is a sentence, and who said it.
-type quotation struct{ speaker, text string }
+type quotation struct {
+	speaker string
+	claim   loci.Claim
+}
 
 // Bounds on what a summary is picked from: sentences in all, the newest; bytes of a
 // sentence, and of the result of a tool.
@@ -112,29 +121,15 @@ const (
 
 // extract picks the most telling sentences, in their order, each line with who said it.
 func (w *summarising) extract(before string) string {
-	var quotes []quotation
-	var claims []loci.Claim
+	var texts [][]quotation // the newest first, and no more of them than count
+	left := maxQuotations
 	add := func(speaker, text string, weight float64) {
-		for _, sentence := range loci.Sentences(text) {
-			own := weight
-			if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
-				own *= 0.6 // the answer tells more
-			}
-			if len(sentence) > maxQuotation {
-				sentence = cutText(sentence, maxQuotation) + " …"
-			}
-			quotes = append(quotes, quotation{speaker, sentence})
-			claims = append(claims, loci.Claim{Text: sentence, Weight: own})
-		}
+		quotes := quotationsOf(speaker, text, weight)
+		quotes = quotes[max(0, len(quotes)-left):]
+		left -= len(quotes)
+		texts = append(texts, quotes)
 	}
-	for line := range strings.Lines(before) {
-		speaker, text, ok := strings.Cut(strings.TrimSpace(line), ": ")
-		if !ok {
-			speaker, text = "", line
-		}
-		add(speaker, text, 1.2) // it was chosen before
-	}
-	for i := range w.open[:w.take] {
+	for i := w.take - 1; i >= 0 && left > 0; i-- {
 		m := &w.open[i]
 		weight, text := 1.0, m.Text()
 		if m.isResult() {
@@ -142,17 +137,42 @@ func (w *summarising) extract(before string) string {
 		}
 		add(strings.Join(strings.Fields(m.Speaker()), " "), text, weight)
 	}
-	if over := len(quotes) - maxQuotations; over > 0 {
-		quotes, claims = quotes[over:], claims[over:]
+	lines := strings.Split(before, "\n")
+	for i := len(lines) - 1; i >= 0 && left > 0; i-- {
+		speaker, text, ok := strings.Cut(strings.TrimSpace(lines[i]), ": ")
+		if !ok {
+			speaker, text = "", lines[i]
+		}
+		add(speaker, text, 1.2) // it was chosen before
 	}
-	return w.pick(quotes, claims)
+	slices.Reverse(texts)
+	return w.pick(slices.Concat(texts...))
 }
 
-func (w *summarising) pick(quotes []quotation, claims []loci.Claim) string {
+// quotationsOf cuts what somebody said into sentences.
+func quotationsOf(speaker, text string, weight float64) (quotes []quotation) {
+	for _, sentence := range loci.Sentences(text) {
+		own := weight
+		if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
+			own *= 0.6 // the answer tells more
+		}
+		if len(sentence) > maxQuotation {
+			sentence = cutText(sentence, maxQuotation) + " …"
+		}
+		quotes = append(quotes, quotation{speaker, loci.Claim{Text: sentence, Weight: own}})
+	}
+	return quotes
+}
+
+func (w *summarising) pick(quotes []quotation) string {
 	count := w.s.m.Settings().Tokenizer.Count
+	claims := make([]loci.Claim, len(quotes))
+	for i := range quotes {
+		claims[i] = quotes[i].claim
+	}
 	used := 0
 	picked := loci.Digest(claims, func(i int) bool {
-		cost := count(quotes[i].speaker+": "+quotes[i].text) + 1
+		cost := count(quotes[i].speaker+": "+claims[i].Text) + 1
 		if used+cost > w.o.SummaryTokens {
 			return false
 		}
@@ -176,7 +196,7 @@ func quoted(quotes []quotation, picked []int) string {
 		q := quotes[i]
 		switch {
 		case n > 0 && q.speaker == last:
-			b.WriteString(" " + q.text)
+			b.WriteString(" " + q.claim.Text)
 			continue
 		case n > 0:
 			b.WriteByte('\n')
@@ -184,7 +204,7 @@ func quoted(quotes []quotation, picked []int) string {
 		if last = q.speaker; last != "" {
 			b.WriteString(last + ": ")
 		}
-		b.WriteString(q.text)
+		b.WriteString(q.claim.Text)
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -278,31 +279,38 @@ func (f fields) content(place string, optional bool) error {
 	if !ok && optional {
 		return nil
 	}
-	var text *string
-	if json.Unmarshal(raw, &text) == nil && text != nil {
+	switch {
+	case ok && raw[0] == '"':
 		return nil
-	}
-	var blocks []json.RawMessage
-	if !ok || json.Unmarshal(raw, &blocks) != nil || blocks == nil {
+	case !ok || raw[0] != '[':
 		return loci.Errorf(loci.Invalid, "%s.content must be a text or a list of blocks", place)
 	}
-	if len(blocks) > MaxMessageParts {
-		return loci.Errorf(loci.Invalid, "%s.content has %d blocks; the limit is %d: split the message", place, len(blocks), MaxMessageParts)
+	if n := loci.CountJSON(raw); n > MaxMessageParts {
+		return loci.Errorf(loci.Invalid, "%s.content has %d blocks; the limit is %d: split the message", place, n, MaxMessageParts)
 	}
-	for i, block := range blocks {
-		var text *string
-		var object fields
-		if json.Unmarshal(block, &text) == nil && text != nil {
-			continue
+	i := -1
+	return loci.EachJSON(raw, func(_ string, block []byte) error {
+		i++
+		switch block[0] {
+		case '"':
+			return nil
+		case '{':
+			return eachText(block, func() string { return fmt.Sprintf("%s.content[%d]", place, i) }, "type")
 		}
-		if json.Unmarshal(block, &object) != nil || object == nil {
-			return loci.Errorf(loci.Invalid, "%s.content[%d] must be a text or a JSON object", place, i)
+		return loci.Errorf(loci.Invalid, "%s.content[%d] must be a text or a JSON object", place, i)
+	})
+}
+
+// eachText checks members of an object that are texts, or null where there is none. What
+// there is once for each part of a message is not decoded to be checked: a message of ten
+// thousand parts would take a hundred times what its bytes do.
+func eachText(object []byte, place func() string, keys ...string) error {
+	return loci.EachJSON(object, func(key string, value []byte) error {
+		if slices.Contains(keys, key) && value[0] != '"' && value[0] != 'n' {
+			return loci.Errorf(loci.Invalid, "%s.%s must be a text", place(), key)
 		}
-		if _, err := object.text(fmt.Sprintf("%s.content[%d]", place, i), "type", false); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // A toolCall is a call of a tool that a model asks for.
@@ -312,59 +320,77 @@ type toolCall struct {
 	ID   string          `json:"id"`
 }
 
+// list returns a field that is a list; missing and null are an empty one.
+func (f fields) list(place, key string) (json.RawMessage, error) {
+	raw := f.orNull(key)
+	switch {
+	case raw[0] == 'n':
+		return json.RawMessage("[]"), nil
+	case raw[0] != '[':
+		return nil, loci.Errorf(loci.Invalid, "%s.%s must be a list", place, key)
+	}
+	if n := loci.CountJSON(raw); n > MaxMessageParts {
+		return nil, loci.Errorf(loci.Invalid, "%s.%s has %d entries; the limit is %d: split the message", place, key, n, MaxMessageParts)
+	}
+	return raw, nil
+}
+
 // toolCalls reads tool_calls.
-func (f fields) toolCalls(place string) ([]toolCall, error) {
-	var list []json.RawMessage
-	if json.Unmarshal(f.orNull("tool_calls"), &list) != nil {
-		return nil, loci.Errorf(loci.Invalid, "%s.tool_calls must be a list", place)
+func (f fields) toolCalls(place string) (calls []toolCall, err error) {
+	list, err := f.list(place, "tool_calls")
+	if err != nil {
+		return nil, err
 	}
-	if len(list) > MaxMessageParts {
-		return nil, loci.Errorf(loci.Invalid, "%s.tool_calls has %d entries; the limit is %d: split the message", place, len(list), MaxMessageParts)
-	}
-	calls := make([]toolCall, len(list))
-	for i, raw := range list {
-		at := fmt.Sprintf("%s.tool_calls[%d]", place, i)
-		var call, args fields
-		if json.Unmarshal(raw, &call) != nil || call == nil {
-			return nil, loci.Errorf(loci.Invalid, "%s must be a JSON object", at)
+	return calls, loci.EachJSON(list, func(_ string, raw []byte) error {
+		at := func() string { return fmt.Sprintf("%s.tool_calls[%d]", place, len(calls)) }
+		if raw[0] != '{' {
+			return loci.Errorf(loci.Invalid, "%s must be a JSON object", at())
 		}
-		var err error
-		if calls[i].Name, err = call.text(at, "name", true); err != nil {
-			return nil, err
+		if err := eachText(raw, at, "name", "id"); err != nil {
+			return err
 		}
-		if calls[i].ID, err = call.text(at, "id", false); err != nil {
-			return nil, err
+		call, named := toolCall{}, false
+		err := loci.EachJSON(raw, func(key string, value []byte) error {
+			switch {
+			case key == "args":
+				call.Args = value
+			case value[0] != '"':
+			case key == "name":
+				named = true
+				return json.Unmarshal(value, &call.Name)
+			case key == "id":
+				return json.Unmarshal(value, &call.ID)
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case !named:
+			return loci.Errorf(loci.Invalid, "%s.name must be a text", at())
+		case len(call.Args) == 0 || call.Args[0] != '{':
+			return loci.Errorf(loci.Invalid, "%s.args must be a JSON object", at())
 		}
-		if json.Unmarshal(call["args"], &args) != nil || args == nil {
-			return nil, loci.Errorf(loci.Invalid, "%s.args must be a JSON object", at)
-		}
-		calls[i].Args = call["args"]
-	}
-	return calls, nil
+		calls = append(calls, call)
+		return nil
+	})
 }
 
 // invalidToolCalls checks invalid_tool_calls: what a model wrote and nobody could read.
 func (f fields) invalidToolCalls(place string) error {
-	var list []json.RawMessage
-	if json.Unmarshal(f.orNull("invalid_tool_calls"), &list) != nil {
-		return loci.Errorf(loci.Invalid, "%s.invalid_tool_calls must be a list", place)
+	list, err := f.list(place, "invalid_tool_calls")
+	if err != nil {
+		return err
 	}
-	if len(list) > MaxMessageParts {
-		return loci.Errorf(loci.Invalid, "%s.invalid_tool_calls has %d entries; the limit is %d: split the message", place, len(list), MaxMessageParts)
-	}
-	for i, raw := range list {
-		at := fmt.Sprintf("%s.invalid_tool_calls[%d]", place, i)
-		var call fields
-		if json.Unmarshal(raw, &call) != nil || call == nil {
-			return loci.Errorf(loci.Invalid, "%s must be a JSON object", at)
+	i := -1
+	return loci.EachJSON(list, func(_ string, raw []byte) error {
+		i++
+		at := func() string { return fmt.Sprintf("%s.invalid_tool_calls[%d]", place, i) }
+		if raw[0] != '{' {
+			return loci.Errorf(loci.Invalid, "%s must be a JSON object", at())
 		}
-		for _, key := range []string{"name", "args", "id", "error"} {
-			if _, err := call.text(at, key, false); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return eachText(raw, at, "name", "args", "id", "error")
+	})
 }
 
 // data reads the data of a message that was checked before.

@@ -52,13 +52,13 @@ func (t *Tree) ReplaceOnce(ctx context.Context, path, old, content string) (Repl
 			return r, loci.ID{}, err
 		}
 		err = ed.rewrite(e, func(text string) (string, error) {
-			if strings.Count(text, old) != 1 {
+			at := apart(text, old)
+			if len(at) != 1 {
 				o := &OccurrencesError{occurrences(text, old)}
 				return "", &loci.Error{Code: loci.Invalid, Msg: o.Error(), Err: o, Recovery: "Read the file, and name a text that occurs once."}
 			}
-			before, after, _ := strings.Cut(text, old)
-			r.Line = 1 + int64(strings.Count(before, "\n"))
-			return before + content + after, nil
+			r.Line = 1 + int64(strings.Count(text[:at[0]], "\n"))
+			return substitute(text, at, len(old), content), nil
 		})
 		r.FileInfo, id, err = ed.done(e, err)
 		return r, id, err
@@ -67,16 +67,13 @@ func (t *Tree) ReplaceOnce(ctx context.Context, path, old, content string) (Repl
 
 // occurrences lists the lines at which a text begins, also where one overlaps another.
 func occurrences(text, sought string) (lines []int64) {
-	line := int64(1)
-	for from := 0; len(lines) < maxOccurrences; {
-		at := strings.Index(text[from:], sought)
-		if at < 0 {
+	line, from := int64(1), 0
+	for at := range places(text, sought) {
+		line += int64(strings.Count(text[from:at], "\n"))
+		lines = append(lines, line)
+		if from = at; len(lines) == maxOccurrences {
 			break
 		}
-		line += int64(strings.Count(text[from:from+at], "\n"))
-		lines = append(lines, line)
-		from += at + 1
-		line += int64(strings.Count(text[from-1:from], "\n"))
 	}
 	return lines
 }

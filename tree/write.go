@@ -206,12 +206,13 @@ func (t *Tree) Update(ctx context.Context, path, old, content string) (replaced 
 		}
 		limit := ed.t.limits().MaxFileBytes
 		err = ed.rewrite(e, func(text string) (string, error) {
-			count = strings.Count(text, old)
+			found := apart(text, old)
+			count = len(found)
 			// A short text that occurs often could grow into more than there is room for.
 			if size := len(text) + count*(len(content)-len(old)); size > max(limit, len(text)) {
 				return "", errorf(loci.TooLarge, EFBIG, "Replace less at once.", "EFBIG: the file would have %d bytes; the limit is %d", size, limit)
 			}
-			return strings.ReplaceAll(text, old, content), nil
+			return substitute(text, found, len(old), content), nil
 		})
 		return count, e.record.ID, err
 	})

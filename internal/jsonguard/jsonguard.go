@@ -82,7 +82,7 @@ func check(text []byte, maxDepth int, s scan) Fault {
 	if !utf8.Valid(text) {
 		return UTF8
 	}
-	if !json.Valid(text) {
+	if !Valid(text) {
 		return JSON
 	}
 	// Most texts nest less than this and have fewer names open at once.
@@ -137,12 +137,17 @@ func (s *scan) run() Fault {
 // hold: an escaped NUL, which databases and C libraries take for the end of a text,
 // and half a pair of surrogates, which decoders replace without a word.
 func endOfString(text []byte, i int) (end int, escaped bool, found Fault) {
-	for end = i + 1; text[end] != '"'; end++ {
-		if text[end] != '\\' {
-			continue
+	quote := i // where the next one is, which may be escaped
+	for end = i + 1; ; end++ {
+		if quote < end {
+			quote = end + bytes.IndexByte(text[end:], '"')
+		}
+		escape := bytes.IndexByte(text[end:quote], '\\')
+		if escape < 0 {
+			return quote, escaped, found
 		}
 		escaped = true
-		end++
+		end += escape + 1
 		if text[end] != 'u' {
 			continue
 		}
@@ -160,7 +165,6 @@ func endOfString(text []byte, i int) (end int, escaped bool, found Fault) {
 			return end, escaped, Surrogate
 		}
 	}
-	return end, escaped, found
 }
 
 // hex4 reads the four digits that valid JSON has after \u.

@@ -23,7 +23,7 @@ func Unmarshal(data []byte, v any) error {
 // decoder to name.
 func CheckNames(data []byte, v any) error {
 	t := reflect.TypeOf(v)
-	if t == nil || !json.Valid(data) {
+	if t == nil || !Valid(data) {
 		return nil
 	}
 	return (&walk{text: data}).value(t)
@@ -127,8 +127,8 @@ func Each(value []byte, visit func(name string, element []byte) error) error {
 		if first == '{' {
 			quoted := w.text[w.at:]
 			w.skip()
-			quoted = quoted[:len(quoted)-len(w.text[w.at:])]
-			if err := json.Unmarshal(quoted, &name); err != nil {
+			var err error
+			if name, err = unquote(quoted[:len(quoted)-len(w.text[w.at:])]); err != nil {
 				return err
 			}
 			w.space()

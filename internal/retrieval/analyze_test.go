@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +194,25 @@ func TestParse(t *testing.T) {
 	if got := Parse(`a1 b1 c1 "d1 e1 f1" "g1" "h1" ij* kl* mn*`, 2); len(got.Words) != 2 || len(got.Phrases) != 2 ||
 		len(got.Phrases[0]) != 2 || len(got.Prefixes) != 2 {
 		t.Errorf("over the limit: %+v", got)
+	}
+}
+
+// A text that is pasted into a query quotes what it likes: each phrase and prefix is looked for
+// in every passage, so that they are few, each once and not long.
+func TestParseKeepsFewPhrases(t *testing.T) {
+	var phrases, prefixes strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&phrases, `"red cup" "cup%d" `, i)
+		fmt.Fprintf(&prefixes, "walrus%d* ", i)
+	}
+	if got := Parse(phrases.String(), 256).Phrases; len(got) != 16 || got[0][1] != "cup" || got[15][0] != "cup14" {
+		t.Errorf("%d phrases: %q", len(got), got)
+	}
+	if got := Parse(prefixes.String(), 256).Prefixes; len(got) != 16 || got[15] != "walrus15" {
+		t.Errorf("%d prefixes: %q", len(got), got)
+	}
+	if got := Parse(`"`+strings.Repeat("red cup ", 300)+`"`, 256).Phrases; len(got) != 1 || len(got[0]) != 32 {
+		t.Errorf("phrases %q", got)
 	}
 }
 

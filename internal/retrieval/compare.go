@@ -132,12 +132,13 @@ type comparison struct {
 	loose     int // words that [corrects] reads in another way
 }
 
-// compared takes a text apart, whose fold is given.
+// compared takes a text apart, whose fold is given: so much of it as shows whether it is
+// compared.
 func compared(text, fold string) (c comparison) {
 	if strings.Contains(text, "’") {
 		fold = Fold(strings.ReplaceAll(text, "’", "'"))
 	}
-	c.words = appendValues(make([]string, 0, strings.Count(fold, " ")+2), fold)
+	c.words = appendValues(make([]string, 0, min(strings.Count(fold, " "), maxCompared)+2), fold)
 	c.content = make([]string, 0, len(c.words))
 	for _, w := range c.words {
 		rest, denied := deny(w)
@@ -155,9 +156,12 @@ func compared(text, fold string) (c comparison) {
 }
 
 // appendValues cuts a text into words: punctuation goes, digits part from letters, and
-// characters that are not written in words stand alone.
+// characters that are not written in words stand alone. It stops beyond maxCompared words.
 func appendValues(words []string, text string) []string {
 	for field := range strings.FieldsSeq(text) {
+		if len(words) > maxCompared {
+			break
+		}
 		field = strings.TrimFunc(field, func(r rune) bool {
 			return unicode.IsPunct(r) && !strings.ContainsRune("#%-+", r) || r == '`'
 		})

@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -127,5 +128,28 @@ func TestCompare(t *testing.T) {
 		if (Compare(c.newer, c.older) == Same) != (c.want == Same) {
 			t.Errorf("%q ← %q", c.older, c.newer)
 		}
+	}
+}
+
+// A text that is too long to be compared is not taken apart: it costs its length alone, with
+// which most saves meet it.
+func TestALongTextIsNotTakenApart(t *testing.T) {
+	c := NewComparison("The service listens on port 80.")
+	count := func(words int) int {
+		var b strings.Builder
+		for i := range words {
+			fmt.Fprintf(&b, "word%d ", i)
+		}
+		text := b.String()
+		if got := c.With(text); got != Unrelated {
+			t.Errorf("%d words are %v", words, got)
+		}
+		return len(compared(text, Fold(text)).words)
+	}
+	if n := count(5000); n > 2*maxCompared {
+		t.Errorf("%d words of 5000 are looked at", n)
+	}
+	if n := count(maxCompared / 2); n != maxCompared { // "word" and the number behind it
+		t.Errorf("%d words are looked at of %d that are compared", n, maxCompared)
 	}
 }

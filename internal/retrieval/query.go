@@ -57,6 +57,13 @@ const (
 	smallWeight  = 0.3 // of a small word of another language than English: "les"
 )
 
+// Bounds on what a search looks for in the words of every passage that may have it: phrases,
+// and prefixes, and words of a phrase. A text that is pasted into a query may quote hundreds.
+const (
+	mostExact   = 16
+	mostPhrased = 32
+)
+
 // Parse takes a query apart. Everything is text except
 //
 //   - "words in double quotes" (also “ ”), a phrase: the words in this order, with
@@ -65,18 +72,19 @@ const (
 //   - word*, the beginning of a word: at least two letters or digits between spaces.
 //
 // Words of a phrase are looked for like others, too. Stop words are left out unless
-// the query has nothing else. At most limit words, phrases and
-// prefixes each are kept; a phrase keeps its first limit words.
+// the query has nothing else. At most limit words are kept, and the first 16 different
+// phrases and prefixes; a phrase keeps its first 32 words.
 func Parse(text string, limit int) Query {
 	var q Query
 	plain := q.takePrefixes(text, limit)
-	for rest := plain; len(q.Phrases) < limit; {
+	for rest := plain; len(q.Phrases) < min(limit, mostExact); {
 		phrase, after, ok := nextPhrase(rest)
 		if !ok {
 			break
 		}
 		rest = after
-		if terms := phraseTerms(phrase, limit); len(terms) > 0 {
+		terms := phraseTerms(phrase, min(limit, mostPhrased))
+		if len(terms) > 0 && !slices.ContainsFunc(q.Phrases, func(had []string) bool { return slices.Equal(had, terms) }) {
 			q.Phrases = append(q.Phrases, terms)
 		}
 	}
@@ -145,7 +153,7 @@ func (q *Query) takePrefixes(text string, limit int) string {
 		}) >= 0 {
 			return field
 		}
-		if len(q.Prefixes) < limit && !slices.Contains(q.Prefixes, stem) {
+		if len(q.Prefixes) < min(limit, mostExact) && !slices.Contains(q.Prefixes, stem) {
 			q.Prefixes = append(q.Prefixes, stem)
 		}
 		return ""

@@ -68,21 +68,25 @@ func (c *Counter) Count(text string) (n int) {
 }
 
 // wordEnd is where the first part of a text ends that has tokens of its own, whatever comes
-// before and after it: behind what is no space, and before a space, or where digits begin or end.
-// Both vocabularies begin a piece there, and pieces are cut into tokens one by one. Beside what is
-// not ASCII, which has spaces and digits of its own, no part ends.
+// before and after it: behind what is no space, and before a space or where digits begin or end;
+// before a line end behind a letter or a digit alone, since signs keep it. Both vocabularies begin a
+// piece there, and pieces are cut into tokens one by one. Beside what is not ASCII, which has spaces
+// and digits of its own, no part ends.
 func wordEnd(text string) int {
 	for i := 1; i < len(text); i++ {
 		before, after := text[i-1], text[i]
 		if before <= ' ' || before >= utf8.RuneSelf || after >= utf8.RuneSelf {
 			continue
 		}
-		if after == ' ' || isDigit(before) != isDigit(after) {
+		space, lineEnd := after == ' ' || after == '\t', after == '\n' || after == '\r'
+		if space || lineEnd && isLetter(before) || isDigit(before) != isDigit(after) {
 			return i
 		}
 	}
 	return len(text)
 }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 

@@ -48,11 +48,15 @@ func TestWordsAreRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Repeat("The quick brown fox, (jumps: 0.93) over the lazy dog. ", 50)
-	c.Count(text)
-	text = strings.ReplaceAll(text, "0.93) over", "93.0) over") // other neighbours, no other words
-	c.Count(") over 93.0) dog.")
-	if n := testing.AllocsPerRun(20, func() { c.Count(text) }); n > 50 {
-		t.Errorf("counting known words takes %.0f allocations", n)
+	for _, sentence := range []string{
+		"The quick brown fox, (jumps: 0.93) over the lazy dog. ", "one\nword\na\nline\n", "a\ttable\tof\t12\t34\r\n", "1 2 3 ",
+	} {
+		text := strings.Repeat(sentence, 50)
+		c.Count(text)
+		text = strings.ReplaceAll(text, "0.93) over", "93.0) over") // other neighbours, no other words
+		c.Count(") over 93.0) dog.")
+		if n := testing.AllocsPerRun(20, func() { c.Count(text) }); n > 50 {
+			t.Errorf("counting known words takes %.0f allocations: %q", n, sentence)
+		}
 	}
 }

@@ -1,0 +1,69 @@
+package tree
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A text is found where package strings finds it, short or long, and replaced as there.
+func TestPlaces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	letters := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "aaab"[rng.IntN(4)]
+		}
+		return string(b)
+	}
+	for range 3000 {
+		unit := letters(1 + rng.IntN(40))
+		text := letters(rng.IntN(50)) + strings.Repeat(unit, 1+rng.IntN(20)) + letters(rng.IntN(50)) + strings.Repeat(unit, rng.IntN(10))
+		from := rng.IntN(len(text) + 1)
+		sought := text[from : from+rng.IntN(len(text)-from+1)]
+		if rng.IntN(4) == 0 {
+			sought += letters(1)
+		}
+		var want []int
+		for at := 0; sought != "" && at+len(sought) <= len(text); at++ {
+			if text[at:at+len(sought)] == sought {
+				want = append(want, at)
+			}
+		}
+		if got := slices.Collect(places(text, sought)); !slices.Equal(got, want) {
+			t.Fatalf("%q begins in %q at %v, want %v", sought, text, got, want)
+		}
+		if sought == "" {
+			continue
+		}
+		if got, want := substitute(text, apart(text, sought), len(sought), "XY"), strings.ReplaceAll(text, sought, "XY"); got != want {
+			t.Fatalf("%q in %q: %q, want %q", sought, text, got, want)
+		}
+	}
+}
+
+// To look for a long text that nearly occurs again and again takes time with the size of both.
+func TestPlacesInLinearTime(t *testing.T) {
+	took := func(size int) time.Duration {
+		text := strings.Repeat("is not never no ", size/16)
+		start := time.Now()
+		if at := apart(text+"END", text[:size/2]+"END"); len(at) != 1 {
+			t.Errorf("found at %v", at)
+		}
+		return time.Since(start)
+	}
+	// Quadratic time would make it 64 times. The least of several runs is taken, as many as
+	// a busy machine needs.
+	small, large := time.Hour, time.Hour
+	for began := time.Now(); time.Since(began) < 10*time.Second; {
+		small, large = min(small, took(64<<10)), min(large, took(512<<10))
+		if large <= 40*small+time.Millisecond {
+			break
+		}
+	}
+	if large > 40*small+time.Millisecond {
+		t.Errorf("64 KiB took %v, 512 KiB %v", small, large)
+	}
+}
