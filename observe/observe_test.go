@@ -27,7 +27,8 @@ func text(t testing.TB, m *observe.Metrics) string {
 // TestMetrics: what has ended is counted by what it was, and how it ended; the load is that of
 // the moment.
 func TestMetrics(t *testing.T) {
-	load := observe.Load{Running: 3, Waiting: 2, Aside: 1, Slots: 8, Tenants: 4, Connections: 7, Strangers: 6, MostConnections: 9, Displaced: 10}
+	load := observe.Load{Running: 3, Waiting: 2, Aside: 1, Slots: 8, Tenants: 4,
+		Connections: 7, Strangers: 6, MostConnections: 9, Displaced: 10}
 	m := observe.New(observe.Options{Version: "1.2.3", Load: func() observe.Load { return load }})
 	for range 2 {
 		m.Request(observe.Request{Operation: "save_note", Status: 201, Took: 3 * time.Millisecond})

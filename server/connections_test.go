@@ -64,6 +64,21 @@ func (p *peer) asks(t *testing.T, path, tenant string) int {
 	return response.StatusCode
 }
 
+// dialFor opens a connection and sends a request by it, again where the connection was given up before
+// that came, and wants a status.
+func dialFor(t *testing.T, address, path, tenant string, want int) *peer {
+	t.Helper()
+	status := 0
+	for end := time.Now().Add(patience); status == 0 && time.Now().Before(end); {
+		p := dial(t, address)
+		if status = p.asks(t, path, tenant); status == want {
+			return p
+		}
+	}
+	t.Fatalf("%s: status %d, want %d", path, status, want)
+	return nil
+}
+
 // ended waits for the end of a connection.
 func (p *peer) ended(t *testing.T) {
 	t.Helper()
@@ -161,7 +176,9 @@ func TestWhoWorksIsNotCutOff(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	s, address := listening(t, Options{Authenticate: byTenant, REST: blocks, MCP: blocks, Limits: Limits{Connections: 3, InFlight: 8}})
+	s, address := listening(t, Options{
+		Authenticate: byTenant, REST: blocks, MCP: blocks, Limits: Limits{Connections: 3, InFlight: 8},
+	})
 	worked := make(chan int, 2)
 	for range 2 {
 		p := dial(t, address)
@@ -202,21 +219,15 @@ func TestStrangersAreNotWaitedForLong(t *testing.T) {
 		}
 		return byTenant(r)
 	}})
-	known, silent, refused := dial(t, address), dial(t, address), dial(t, address)
-	if got := [...]int{known.asks(t, "/v1/x", "a"), refused.asks(t, "/v1/x", "")}; got != [...]int{200, 401} {
-		t.Fatalf("%v", got)
-	}
+	known, silent := dialFor(t, address, "/v1/x", "a", 200), dial(t, address)
+	refused := dialFor(t, address, "/v1/x", "", 401)
 	begun := time.Now()
 	refused.ended(t)
 	silent.ended(t)
 	if took := time.Since(begun); took > patience/2 {
 		t.Errorf("it took %v", took)
 	}
-	late := dial(t, address)
-	if status := late.asks(t, "/v1/late", ""); status != 401 { // while it has something to do, it stays
-		t.Errorf("status %d", status)
-	}
-	late.ended(t)
+	dialFor(t, address, "/v1/late", "", 401).ended(t) // while it has something to do, it stays
 	connected(t, s, 1, 0)
 	if status := known.asks(t, "/v1/x", ""); status != 401 { // and it stays known
 		t.Errorf("status %d", status)
@@ -227,13 +238,11 @@ func TestStrangersAreNotWaitedForLong(t *testing.T) {
 	}
 	// Where nobody is asked, nobody is a stranger.
 	s, address = listening(t, Options{Stranger: alone})
-	any := dial(t, address)
-	for range 2 {
-		if status := any.asks(t, "/v1/x", ""); status != 200 {
-			t.Fatalf("where nobody is asked: status %d", status)
-		}
-		connected(t, s, 1, 0)
-		time.Sleep(2 * alone)
+	anybody := dialFor(t, address, "/v1/x", "", 200)
+	connected(t, s, 1, 0)
+	time.Sleep(2 * alone)
+	if status := anybody.asks(t, "/v1/x", ""); status != 200 {
+		t.Errorf("where nobody is asked: status %d", status)
 	}
 }
 
@@ -313,19 +322,26 @@ func listeningTLS(t *testing.T, o Options) (s *Server, address string) {
 // one whose request has only just come.
 func TestStreamsOfStrangersAreBounded(t *testing.T) {
 	s, address := listeningTLS(t, Options{Authenticate: byTenant, Limits: Limits{Connections: 32}})
-	one := stalls(t, address, 1)
-	connected(t, s, 1, 1)
-	most := stalls(t, address, 25)
-	other := stalls(t, address, 20)
-	most.hangs(t)
-	connected(t, s, 2, 2)
-	s.connections.mu.Lock()
-	asked := s.connections.asked
-	s.connections.mu.Unlock()
-	if asked > 21 {
-		t.Errorf("%d requests of strangers are under way", asked)
+	asked := func(want int) {
+		t.Helper()
+		got := -1
+		for end := time.Now().Add(patience); got != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			s.connections.mu.Lock()
+			got = s.connections.asked
+			s.connections.mu.Unlock()
+		}
+		if got != want {
+			t.Fatalf("%d requests of strangers are under way, want %d", got, want)
+		}
 	}
-	_, _ = one, other
+	stalls(t, address, 1)
+	asked(1)
+	most := stalls(t, address, 25)
+	asked(26)
+	stalls(t, address, 20)
+	most.hangs(t)
+	asked(21)
+	connected(t, s, 2, 2)
 }
 
 // TestAnswersThatAStrangerDoesNotTake: the connection ends once one was not taken in time, whatever
@@ -348,12 +364,13 @@ func TestAnswersThatAStrangerDoesNotTake(t *testing.T) {
 // TestOneGoodCredentialFreesTheRequestsBehindIt: those of a connection that is known run side by side.
 func TestOneGoodCredentialFreesTheRequestsBehindIt(t *testing.T) {
 	both := make(chan struct{}, 2)
-	s, address := listeningTLS(t, Options{Authenticate: byTenant, REST: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	waits := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		both <- struct{}{}
 		for end := time.Now().Add(patience); len(both) < 2 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		}
-		_, _ = io.WriteString(w, strings.Repeat("x", min(len(both), 2)))
-	}), Limits: Limits{InFlight: 8}})
+		_, _ = io.WriteString(w, strings.Repeat("x", len(both)))
+	})
+	s, address := listeningTLS(t, Options{Authenticate: byTenant, REST: waits, Limits: Limits{InFlight: 8}})
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{ForceAttemptHTTP2: true,
 		MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
