@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // Bounds of what an issuer's server may make this one do.
@@ -288,16 +288,7 @@ func getKeys(ctx context.Context, client *http.Client, address string) ([]byte, 
 
 // readKeys reads a file with keys.
 func readKeys(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
-	case info.Size() > mostKeysBytes:
-		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), mostKeysBytes)
-	}
-	data, err := os.ReadFile(path)
+	data, err := plainfile.Read(path, mostKeysBytes)
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // A Local is the one credential of a server for a single person: a token in a file that
@@ -60,10 +61,10 @@ func readLocal(path string) (string, error) {
 		return "", &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("others can read or change the token in %q: its mode is %04o", path, mode),
 			Recovery: "Delete the file: the next start makes a new token. Or chmod 600, if nobody has seen it."}
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxCredential {
+	text, err := plainfile.Read(path, maxCredential)
+	if _, unfit := errors.AsType[*plainfile.Unfit](err); unfit {
 		return "", &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("%q is no file with a token", path), Recovery: "Name another one: auth.token_file."}
 	}
-	text, err := os.ReadFile(path)
 	token := strings.TrimSpace(string(text))
 	if err == nil && (len(token) < shortestLocal || !isToken(token)) {
 		err = &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("%q holds no token: it must be one line of at least %d letters and digits", path, shortestLocal),

@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // Keys encrypt backups, and open them again. The zero value neither encrypts nor opens.
@@ -40,11 +41,14 @@ func (k *Keys) passphrase() (string, error) {
 }
 
 func (k *Keys) read(path string) ([]byte, error) {
-	data, err := readFile(path)
-	if err == nil && len(data) > mostKeyBytes {
-		err = loci.Errorf(loci.Invalid, "the file %s has %d bytes; a file of keys has %d at most", path, len(data), mostKeyBytes)
+	data, err := plainfile.ReadAny(path, mostKeyBytes) // some hand it over by a pipe
+	if unfit, is := errors.AsType[*plainfile.Unfit](err); is {
+		return nil, loci.Errorf(loci.Invalid, "a file of keys: %w", unfit)
 	}
-	return data, err
+	if err != nil {
+		return nil, refused("the file "+path+" cannot be read", err)
+	}
+	return data, nil
 }
 
 // A sealer encrypts the files of one backup; nil leaves them as they are.

@@ -34,7 +34,14 @@ type Options struct {
 }
 
 // A Load is what a server has to do.
-type Load struct{ Running, Waiting, Aside, Slots, Tenants int }
+type Load struct {
+	Running, Waiting, Aside, Slots, Tenants int // requests, and tenants that ask
+
+	Connections     int    // that are open
+	Strangers       int    // of these, those on which no good credential has come
+	MostConnections int    // that may be open
+	Displaced       uint64 // connections that gave way to others, since the start
+}
 
 // A Request is one that has ended.
 type Request struct {
@@ -137,43 +144,50 @@ func (m *Metrics) Handler() http.Handler {
 
 // load asks for the load of the server whenever somebody looks.
 type load struct {
-	now     func() Load
-	running *prometheus.Desc
-	waiting *prometheus.Desc
-	aside   *prometheus.Desc
-	slots   *prometheus.Desc
-	tenants *prometheus.Desc
+	now func() Load
+	of  []loadMetric
+}
+
+// A loadMetric is one number of a load.
+type loadMetric struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*Load) float64
 }
 
 func newLoad(now func() Load) *load {
-	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
-	return &load{
-		now:     now,
-		running: desc("loci_requests_running", "Requests that run at the moment."),
-		waiting: desc("loci_requests_waiting", "Requests that wait for others to end."),
-		aside:   desc("loci_requests_aside", "Requests that wait for an index, a disk or a service."),
-		slots:   desc("loci_requests_slots", "Requests that may run at once."),
-		tenants: desc("loci_tenants_asking", "Tenants that share the slots at the moment."),
+	l := &load{now: now}
+	add := func(kind prometheus.ValueType, name, help string, value func(*Load) float64) {
+		l.of = append(l.of, loadMetric{prometheus.NewDesc(name, help, nil, nil), kind, value})
 	}
+	gauge := func(name, help string, value func(*Load) int) {
+		add(prometheus.GaugeValue, name, help, func(l *Load) float64 { return float64(value(l)) })
+	}
+	gauge("loci_requests_running", "Requests that run at the moment.", func(l *Load) int { return l.Running })
+	gauge("loci_requests_waiting", "Requests that wait for others to end.", func(l *Load) int { return l.Waiting })
+	gauge("loci_requests_aside", "Requests that wait for an index, a disk or a service.", func(l *Load) int { return l.Aside })
+	gauge("loci_requests_slots", "Requests that may run at once.", func(l *Load) int { return l.Slots })
+	gauge("loci_tenants_asking", "Tenants that share the slots at the moment.", func(l *Load) int { return l.Tenants })
+	gauge("loci_connections_open", "Connections that are open.", func(l *Load) int { return l.Connections })
+	gauge("loci_connections_without_credential", "Of these, those on which no good credential has come.",
+		func(l *Load) int { return l.Strangers })
+	gauge("loci_connections_limit", "Connections that may be open.", func(l *Load) int { return l.MostConnections })
+	add(prometheus.CounterValue, "loci_connections_displaced_total", "Connections that gave way to others.",
+		func(l *Load) float64 { return float64(l.Displaced) })
+	return l
 }
 
 // Describe implements [prometheus.Collector].
 func (l *load) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{l.running, l.waiting, l.aside, l.slots, l.tenants} {
-		to <- d
+	for _, m := range l.of {
+		to <- m.desc
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (l *load) Collect(to chan<- prometheus.Metric) {
 	now := l.now()
-	for _, one := range []struct {
-		desc  *prometheus.Desc
-		value int
-	}{
-		{l.running, now.Running}, {l.waiting, now.Waiting}, {l.aside, now.Aside},
-		{l.slots, now.Slots}, {l.tenants, now.Tenants},
-	} {
-		to <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, float64(one.value))
+	for _, m := range l.of {
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&now))
 	}
 }

@@ -89,6 +89,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			out.caller = p.Subject()
 		}
 		underwayOf(r).caller = c
+		connectionOf(r.Context()).know(p.Tenant().String())
 		if c.Delegated {
 			underwayOf(r).MayAsk(s.opts.Resource.gives)
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // lookEvery is how often the files of a certificate are looked at.
@@ -89,29 +89,15 @@ func (c *certificates) look() []fileState {
 }
 
 // maxCertificate bounds each file, in bytes: all authorities that systems trust take a quarter of it.
+// They are read while connections wait for them.
 const maxCertificate = 1 << 20
 
-// readCertificate reads a file of PEM. It is read while connections wait for it, so that it
-// must be one that is there whole and has an end.
-func readCertificate(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
-	case info.Size() > maxCertificate:
-		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), maxCertificate)
-	}
-	return os.ReadFile(path)
-}
-
 func (c *certificates) load() (*tls.Config, error) {
-	certificate, err := readCertificate(c.paths[0])
+	certificate, err := plainfile.Read(c.paths[0], maxCertificate)
 	if err != nil {
 		return nil, err
 	}
-	key, err := readCertificate(c.paths[1])
+	key, err := plainfile.Read(c.paths[1], maxCertificate)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +111,7 @@ func (c *certificates) load() (*tls.Config, error) {
 	if c.paths[2] == "" {
 		return config, nil
 	}
-	authorities, err := readCertificate(c.paths[2])
+	authorities, err := plainfile.Read(c.paths[2], maxCertificate)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +127,7 @@ func trustOnly(path string) (*tls.Config, error) {
 	refused := func(why string) error {
 		return loci.Errorf(loci.Invalid, "the certificate %s cannot be used: %s", path, why)
 	}
-	data, err := readCertificate(path)
+	data, err := plainfile.Read(path, maxCertificate)
 	if err != nil {
 		return nil, refused(cause(err))
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/admission"
 	"github.com/loci-memory/loci/internal/problem"
 	"github.com/loci-memory/loci/internal/trail"
 )
@@ -95,5 +94,24 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	s.opts.Metrics.ServeHTTP(w, r)
 }
 
+// A Load is what a server has to do at the moment, and who is connected to it.
+type Load struct {
+	Running, Waiting, Aside, Slots, Tenants int // requests, and tenants that ask
+
+	Connections     int    // that are open
+	Strangers       int    // of these, those on which no good credential has come
+	MostConnections int    // that may be open
+	Displaced       uint64 // connections that gave way to others, since the start
+}
+
 // Load is what the server has to do at the moment.
-func (s *Server) Load() admission.Load { return s.gate.Load() }
+func (s *Server) Load() Load {
+	g := s.gate.Load()
+	l := Load{
+		Running: g.Running, Waiting: g.Waiting, Aside: g.Aside, Slots: g.Slots, Tenants: g.Tenants,
+		MostConnections: s.limits.Load().Connections,
+	}
+	s.connections.count(&l)
+	s.operators.count(&l)
+	return l
+}

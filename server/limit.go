@@ -23,13 +23,17 @@ type Limits struct {
 	Wait     time.Duration // for at most so long; default 2 s
 	Aside    int           // that wait for something else than processors, such as a service; default 256
 
+	// Connections are how many may be open at once, and as many again of operators at listeners
+	// of their own; default 4,096, or half of the files that the process may open if that is less.
+	Connections int
+
 	Concurrent int     // requests of a tenant under way at once; default no bound
 	PerSecond  float64 // requests a second of a tenant; default no bound
 	Burst      int     // of them at once; default twice PerSecond
 }
 
 func (l *Limits) complete() error {
-	if min(l.InFlight, l.Queue, l.Aside, l.Concurrent, l.Burst) < 0 || l.Wait < 0 || l.PerSecond < 0 {
+	if min(l.InFlight, l.Queue, l.Aside, l.Connections, l.Concurrent, l.Burst) < 0 || l.Wait < 0 || l.PerSecond < 0 {
 		return loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
 	for _, f := range []struct {
@@ -37,7 +41,7 @@ func (l *Limits) complete() error {
 		preset int
 	}{
 		{&l.InFlight, 4 * runtime.GOMAXPROCS(0)}, {&l.Queue, 256}, {&l.Aside, 256},
-		{&l.Burst, burstOf(l.PerSecond)},
+		{&l.Connections, min(4096, mayOpen()/2)}, {&l.Burst, burstOf(l.PerSecond)},
 	} {
 		if *f.field == 0 {
 			*f.field = f.preset
@@ -69,6 +73,8 @@ func (s *Server) SetLimits(l Limits) error {
 		return err
 	}
 	s.gate.Set(l.gate())
+	s.connections.set(l.Connections)
+	s.operators.set(l.Connections)
 	s.limits.Store(&l)
 	return nil
 }
@@ -76,8 +82,12 @@ func (s *Server) SetLimits(l Limits) error {
 // uncounted says which requests no limit counts: probes and readers of metrics, which come
 // when there is much to do, those that ask where to get a token, and clients that listen at an address of MCP, which take any time and cost nothing.
 func (s *Server) uncounted(r *http.Request) bool {
-	listens := r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
-	return listens || isProbe(r) || s.isMetadata(r) || r.URL.Path == metricsPath
+	return listens(r) || isProbe(r) || s.isMetadata(r) || r.URL.Path == metricsPath
+}
+
+// listens reports whether a client waits for what happens, at an address of MCP.
+func listens(r *http.Request) bool {
+	return r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
 }
 
 // underway is what a request has to do with the limits.

@@ -26,6 +26,15 @@ var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
+		c, waits := connectionOf(r.Context()), listens(r)
+		if s.opts.Authenticate == nil {
+			c.know("")
+		}
+		over := c.begin(r.Context(), waits)
+		if over == nil {
+			return
+		}
+		defer over()
 		tooLong := checkHeaderSize(r) // of what was sent: the name below may be shorter
 		id := r.Header.Get(headerRequestID)
 		if !validRequestID.MatchString(id) {
@@ -66,6 +75,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				line = append(line, "refused", refused)
 			}
 			s.opts.Logger.InfoContext(r.Context(), "request", line...)
+			if r.ProtoMajor == 2 && c.isStranger() {
+				out.deliver(c)
+			}
 		}()
 		if tooLong != nil {
 			refuse(out, r, problem.At(http.StatusRequestHeaderFieldsTooLarge, tooLong))
@@ -125,6 +137,16 @@ func (r *response) Write(p []byte) (int, error) {
 func (r *response) Flush() {
 	r.extend(0)
 	_ = http.NewResponseController(r.ResponseWriter).Flush() // what cannot be flushed comes with the rest
+}
+
+// deliver waits until what a stranger is sent has gone, so that the request counts until then. Where
+// nobody takes it in time, the connection ends with all that waits behind.
+func (r *response) deliver(c *connection) {
+	begun := time.Now()
+	r.Flush()
+	if time.Since(begun) >= r.server.opts.Grace {
+		c.giveUp()
+	}
 }
 
 // Unwrap is what http.ResponseController looks for.

@@ -28,14 +28,19 @@ func listening(t *testing.T, o Options) (s *Server, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serves(t, s, l)
+	return s, l.Addr().String()
+}
+
+// serves lets s serve until the test ends.
+func serves(t *testing.T, s *Server, l net.Listener, operators ...net.Listener) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
+	go func() { ended <- s.Serve(ctx, l, operators...) }()
 	t.Cleanup(func() {
 		stop()
 		<-ended // those that still wait for something are cut off
 	})
-	return s, l.Addr().String()
 }
 
 // raw opens a connection that sends what it is told and no more.

@@ -22,7 +22,7 @@ func (s *Server) misplaced(r *http.Request) bool {
 		return false
 	}
 	forOperators := r.URL.Path == adminPath || r.URL.Path == metricsPath || strings.HasPrefix(r.URL.Path, adminPath+"/")
-	atOperators, _ := r.Context().Value(operatorsKey{}).(bool)
+	atOperators := atOperators(r.Context())
 	return forOperators != atOperators
 }
 

@@ -84,8 +84,12 @@ type Options struct {
 	Grace time.Duration
 	Rate  int
 
-	Send  time.Duration // from the last byte of a request's head to the last of its response; default 2 min
-	Idle  time.Duration // between requests of a connection; default 2 min
+	Send time.Duration // from the last byte of a request's head to the last of its response; default 2 min
+	Idle time.Duration // between requests of a connection; default 2 min
+
+	// Stranger is the same for a connection on which no good credential has come; default 10 s.
+	Stranger time.Duration
+
 	Drain time.Duration // for running requests after the end has come; default 15 s
 
 	// Delay is for how long a server goes on when the end has come: only /readyz says so, to
@@ -111,11 +115,14 @@ type Server struct {
 	callers *rates   // of credentials with limits of their own
 	under   underWay // of these
 	intake  *intake
-	ready   ready
-	left    chan struct{} // closed when the end is near: the server is not ready any more
-	leaves  sync.Once
-	ending  chan struct{} // closed when the end has come
-	end     sync.Once
+
+	connections, operators *connections
+
+	ready  ready
+	left   chan struct{} // closed when the end is near: the server is not ready any more
+	leaves sync.Once
+	ending chan struct{} // closed when the end has come
+	end    sync.Once
 }
 
 // complete fills in what was left out and refuses what means nothing.
@@ -131,12 +138,13 @@ func (o *Options) complete() error {
 	o.Rate = cmp.Or(o.Rate, 8<<10)
 	o.Send = cmp.Or(o.Send, 2*time.Minute)
 	o.Idle = cmp.Or(o.Idle, 2*time.Minute)
+	o.Stranger = cmp.Or(o.Stranger, 10*time.Second)
 	o.Drain = cmp.Or(o.Drain, 15*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	if o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
-		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Drain < 0 || o.Delay < 0 {
+		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Stranger < 0 || o.Drain < 0 || o.Delay < 0 {
 		return loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
 	if o.Ready == nil {
@@ -160,7 +168,9 @@ func New(o Options) (*Server, error) {
 		opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, ending: make(chan struct{}),
 		left: make(chan struct{}), ready: ready{check: o.Ready},
 		gate: admission.New(o.Limits.gate()), rates: newRates(), callers: newRates(),
-		intake: &intake{most: o.Bodies, mostBytes: o.BodyBytes},
+		intake:      &intake{most: o.Bodies, mostBytes: o.BodyBytes},
+		connections: newConnections(o.Limits.Connections, o.Stranger, o.Logger),
+		operators:   newConnections(o.Limits.Connections, o.Stranger, o.Logger),
 	}
 	s.limits.Store(&o.Limits)
 	for _, h := range o.Hosts {
@@ -212,6 +222,11 @@ func isLoopback(host string) bool {
 // operators.
 type operatorsKey struct{}
 
+func atOperators(ctx context.Context) bool {
+	at, _ := ctx.Value(operatorsKey{}).(bool)
+	return at
+}
+
 // maxStreams are the requests that a connection of HTTP/2 may have under way, which are as many as RFC 9113 wants
 // of any server. One whose answer is not taken holds its memory until Options.Grace is over.
 const maxStreams = 100
@@ -228,6 +243,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Lis
 		BaseContext: func(from net.Listener) context.Context {
 			return context.WithValue(base, operatorsKey{}, slices.Contains(operators, from))
 		},
+		ConnContext: s.connect, ConnState: s.connectionState,
 		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive,
 		WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},

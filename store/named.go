@@ -1,12 +1,14 @@
 package store
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // maxNamed bounds a file that a URL names, in bytes: all authorities that systems trust take a quarter of it.
@@ -29,8 +31,8 @@ func checkFiles(text string) error {
 			continue
 		}
 		for _, path := range paths {
-			info, err := os.Stat(path)
-			if err == nil && path != os.DevNull && (!info.Mode().IsRegular() || info.Size() > maxNamed) {
+			err := plainfile.Check(path, maxNamed)
+			if _, unfit := errors.AsType[*plainfile.Unfit](err); unfit && path != os.DevNull {
 				return &loci.Error{Code: loci.Invalid, Msg: name + " in the store's URL names " + path +
 					", which is not a file of at most 1 MiB", Recovery: "Name such a file, or leave the option out."}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // weightsFile is the one form of weights that is read.
@@ -102,18 +103,17 @@ func openDirectory(path string, pairs bool) (*directory, error) {
 // file is there and as it should be.
 func (r *reader) read(name string, required bool, v any) bool {
 	path := filepath.Join(r.path, filepath.FromSlash(name))
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	data, err := plainfile.Read(path, maxSmallFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		if required {
 			r.problem("%s is missing", name)
 		}
 		return false
-	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxSmallFile):
+	}
+	if _, unfit := errors.AsType[*plainfile.Unfit](err); unfit {
 		r.problem("%s is no file of at most %d bytes", name, maxSmallFile)
 		return false
 	}
-	data, err := os.ReadFile(path)
 	if err != nil {
 		r.problem("%s", oserror.Of(name+" cannot be read", err).Msg)
 		return false

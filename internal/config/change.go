@@ -4,6 +4,7 @@ package config
 // again. All others count when it starts.
 var live = map[string]bool{
 	"http.max_requests": true, "http.max_queue": true, "http.max_wait": true,
+	"http.max_connections":       true,
 	"limits.concurrent_requests": true, "limits.requests_per_second": true, "limits.burst": true,
 	"limits.model_tokens_per_day": true,
 	"log.level":                   true,

@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/backup"
 	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/graph"
+	"github.com/loci-memory/loci/internal/plainfile"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/llm"
 	"github.com/loci-memory/loci/observe"
@@ -299,7 +300,7 @@ func (c *Config) readFile(env Environ, file *string, bad *faults) {
 		bad.add(where, errors.New("must not be empty"))
 		return
 	}
-	data, err := readLimited(path, MaxBytes)
+	data, err := plainfile.Read(path, MaxBytes)
 	switch {
 	case err == nil:
 		c.File = path

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/loci-memory/loci/graph"
+	"github.com/loci-memory/loci/internal/plainfile"
 )
 
 // setGraph takes the path of a file; it is read when the configuration is complete, so
@@ -35,7 +36,7 @@ func (r *fileReader) graph(s *Setting, n *yaml.Node) {
 func (c *Config) checkGraph(bad *faults) {
 	origin := c.origin["graph"]
 	if c.graphFile != "" {
-		data, err := readLimited(c.graphFile, graph.MaxBytes)
+		data, err := plainfile.Read(c.graphFile, graph.MaxBytes)
 		if err == nil {
 			c.Graph, err = graph.Parse(data)
 			addLines(bad, c.graphFile, "", err)

@@ -2,10 +2,9 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/plainfile"
 	"github.com/loci-memory/loci/llm"
 )
 
@@ -21,10 +20,10 @@ func (c *Config) readKeys(env Environ) {
 	c.Embedding.OpenAIKey = c.embeddingKey.ofEmbedder(env)
 	c.llm.Key = c.llmKey.ofModel(env, c.llm.Provider)
 	if path := c.traceHeaders; path != "" {
-		c.Traces.Headers = func() ([]byte, error) { return readLimited(path, maxKeyBytes) }
+		c.Traces.Headers = func() ([]byte, error) { return plainfile.Read(path, maxKeyBytes) }
 	}
 	if path := c.metricsHeaders; path != "" {
-		c.Metrics.Headers = func() ([]byte, error) { return readLimited(path, maxKeyBytes) }
+		c.Metrics.Headers = func() ([]byte, error) { return plainfile.Read(path, maxKeyBytes) }
 	}
 }
 
@@ -58,21 +57,6 @@ func (k keySource) ofModel(env Environ, provider string) llm.Key {
 }
 
 func (k keySource) readFile() (string, error) {
-	data, err := readLimited(k.file, maxKeyBytes)
+	data, err := plainfile.Read(k.file, maxKeyBytes)
 	return string(data), err
-}
-
-// readLimited reads a file that is a regular one and not too large.
-func readLimited(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", path, info.Size(), limit)
-	}
-	return os.ReadFile(path)
 }
