@@ -7,9 +7,8 @@ import (
 	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
-// JSON as every kind of memory reads and writes it: names count to the letter, numbers
-// stay exact, and times have one form. Errors say in plain words what is wrong with the
-// JSON.
+// JSON as every kind of memory reads and writes it: names count to the letter, numbers stay exact, and
+// times have one form. Errors say in plain words what is wrong with the JSON.
 
 // MarshalJSON is [encoding/json.Marshal] with times in the one form of Loci, UTC with
 // three digits of a second, and without the escapes for HTML.
@@ -29,8 +28,8 @@ func DecodeJSON(data []byte) (any, error) {
 	return v, jsonform.InWords(err)
 }
 
-// EachJSON visits the members of an object or the elements of a list that is valid JSON, in
-// order, up to the first error. An element has no name; any other value has nothing inside.
+// EachJSON visits the members of an object or the elements of a list that is valid JSON, in order, up to
+// the first error. An element has no name; any other value has nothing inside.
 func EachJSON(value []byte, visit func(name string, element []byte) error) error {
 	return jsonguard.Each(value, visit)
 }

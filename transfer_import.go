@@ -118,10 +118,7 @@ func (in *importer) read(r io.Reader) error {
 	err := intake.Lines(r, intake.LineLimit(in.m.engine.opts.Content.MaxBytes), func(n int, line []byte) bool {
 		in.n = n
 		if in.parse == nil && !in.choose(line) {
-			refused = &Error{
-				Code: Invalid, Msg: fmt.Sprintf("line %d is of neither a Loci export nor the JSONL of the MCP memory server", n),
-				Recovery: "Turn the memories into one of these forms and import that.",
-			}
+			refused = Errorf(Invalid, "line %d: this is neither a Loci export nor the JSONL of the MCP memory server", n)
 		} else if err := in.parse(line); err != nil {
 			e := *AsError(err)
 			e.Msg = fmt.Sprintf("line %d: %s", n, e.Msg)

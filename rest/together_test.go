@@ -57,7 +57,8 @@ func TestDeletesOfABatchGoTogether(t *testing.T) {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	g.together.Store(4)
-	if r := b.send("POST", "/v1/items/batch", batch(fmt.Sprintf(put, 4), each(erase, 4), fmt.Sprintf(put, 1))); r.status != 200 || strings.Contains(r.body, "error") {
+	mixed := batch(fmt.Sprintf(put, 4), each(erase, 4), fmt.Sprintf(put, 1))
+	if r := b.send("POST", "/v1/items/batch", mixed); r.status != 200 || strings.Contains(r.body, "error") {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	for key, want := range map[string]int{"k0": 404, "k1": 200, "k2": 404, "k3": 404, "k4": 200} {

@@ -43,7 +43,8 @@ func TestALongAnswerIsCutInFewSteps(t *testing.T) {
 	locitest.Talk(t, m, 5)
 	answer := strings.Repeat("a line of it\n", 5000)
 	counted = 0
-	done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 300, SummaryTokens: 40, Completer: talker(answer)})
+	options := session.SummaryOptions{ContextTokens: 300, SummaryTokens: 40, Completer: talker(answer)}
+	done := locitest.Summarise(t, m, options)
 	if want := strings.TrimSpace(strings.Repeat("a line of it\n", 3)); !done.Done || done.Summary.Text != want {
 		t.Errorf("summarised %+v; want %q", done.Summary, want)
 	}

@@ -20,7 +20,8 @@ func TestPlaces(t *testing.T) {
 	}
 	for range 3000 {
 		unit := letters(1 + rng.IntN(40))
-		text := letters(rng.IntN(50)) + strings.Repeat(unit, 1+rng.IntN(20)) + letters(rng.IntN(50)) + strings.Repeat(unit, rng.IntN(10))
+		text := letters(rng.IntN(50)) + strings.Repeat(unit, 1+rng.IntN(20))
+		text += letters(rng.IntN(50)) + strings.Repeat(unit, rng.IntN(10))
 		from := rng.IntN(len(text) + 1)
 		sought := text[from : from+rng.IntN(len(text)-from+1)]
 		if rng.IntN(4) == 0 {
@@ -38,7 +39,8 @@ func TestPlaces(t *testing.T) {
 		if sought == "" {
 			continue
 		}
-		if got, want := substitute(text, apart(text, sought), len(sought), "XY"), strings.ReplaceAll(text, sought, "XY"); got != want {
+		got := substitute(text, apart(text, sought), len(sought), "XY")
+		if want := strings.ReplaceAll(text, sought, "XY"); got != want {
 			t.Fatalf("%q in %q: %q, want %q", sought, text, got, want)
 		}
 	}

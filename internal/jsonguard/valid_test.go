@@ -49,7 +49,9 @@ func TestValidIsThatOfPackageJSON(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("x", 5000)
-	for _, text := range []string{long, long + `\n` + long, strings.Repeat(`\"`, 3000), strings.Repeat(`\\`, 3000), long + "\n", long + "\\"} {
+	for _, text := range []string{
+		long, long + `\n` + long, strings.Repeat(`\"`, 3000), strings.Repeat(`\\`, 3000), long + "\n", long + "\\",
+	} {
 		asPackageJSON(t, []byte(`["`+text+`",{"`+text+`":"`+text+`"}]`))
 	}
 }

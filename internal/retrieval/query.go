@@ -84,7 +84,8 @@ func Parse(text string, limit int) Query {
 		}
 		rest = after
 		terms := phraseTerms(phrase, min(limit, mostPhrased))
-		if len(terms) > 0 && !slices.ContainsFunc(q.Phrases, func(had []string) bool { return slices.Equal(had, terms) }) {
+		had := func(phrase []string) bool { return slices.Equal(phrase, terms) }
+		if len(terms) > 0 && !slices.ContainsFunc(q.Phrases, had) {
 			q.Phrases = append(q.Phrases, terms)
 		}
 	}
