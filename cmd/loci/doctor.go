@@ -370,13 +370,15 @@ func (x *examination) generations(all []loci.Generation) {
 				x.warn("vectors", "search has those of %s, whose embedder is not available: it is by keyword only until loci reindex has run", g.Space)
 				continue
 			}
-			x.warn("vectors", "search uses those of %s, not of the configured embedder; %d memories have none: run loci reindex", g.Space, g.Lacking)
+			x.warn("vectors", "search uses those of %s, not of the configured embedder; %s: run loci reindex", g.Space,
+				number(g.Lacking, "memory has none", "memories have none"))
 		case g.Wanted && g.Lacking > 0:
-			x.warn("vectors", "%d memories have none of %s: run loci reindex", g.Lacking, g.Space)
+			x.warn("vectors", "%s of %s: run loci reindex", number(g.Lacking, "memory has none", "memories have none"), g.Space)
 		case g.Wanted:
 			x.ok("vectors", "%s", number(g.Vectors, "memory has its own", "memories have theirs"))
 		default:
-			x.warn("vectors", "%d memories have some of %s, which no search uses: loci reindex drops them", g.Vectors, g.Space)
+			x.warn("vectors", "%s of %s, which no search uses: loci reindex drops them",
+				number(g.Vectors, "memory has some", "memories have some"), g.Space)
 		}
 	}
 }
