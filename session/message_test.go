@@ -213,3 +213,27 @@ func FuzzParseMessage(f *testing.F) {
 		}
 	})
 }
+
+// What there is once for each part of a message costs little: a message has up to ten thousand.
+func TestPartsAreCheckedWithoutDecodingThem(t *testing.T) {
+	const parts = 5000
+	calls := strings.Repeat(`{"name":"a","id":"b","args":{"x":[1,2]}},`, parts)
+	blocks := strings.Repeat(`{"type":"text","text":"a"},`, parts)
+	for name, c := range map[string]struct {
+		m    session.Message
+		most float64 // allocations a part
+	}{
+		"calls": {session.Message{Type: session.MessageAI,
+			Data: []byte(`{"content":"","tool_calls":[` + calls + `{"name":"a","args":{}}]}`)}, 20},
+		"blocks": {session.Message{Type: session.MessageHuman, Data: []byte(`{"content":[` + blocks + `"end"]}`)}, 8},
+	} {
+		n := testing.AllocsPerRun(3, func() {
+			if err := c.m.Validate(); err != nil {
+				t.Error(name, err.Error()[:80])
+			}
+		}) / parts
+		if n > c.most {
+			t.Errorf("%s: %.1f allocations a part", name, n)
+		}
+	}
+}
