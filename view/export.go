@@ -67,12 +67,12 @@ func (f *filter) choose(ctx context.Context, m *loci.Memory, q Query) error {
 	if err := checkNames(m, q.Kinds, q.States); err != nil {
 		return err
 	}
-	var single []loci.Kind
+	var single, alone []loci.Kind // as they are named, and as they are kept
 	for _, s := range shapes(m) {
 		asked := len(q.Kinds) == 0 || slices.Contains(q.Kinds, s.name)
 		switch {
 		case s.memory && (asked || s.kind == loci.KindFact && slices.Contains(q.Kinds, KindNote)):
-			f.read = append(f.read, s.kind)
+			alone = append(alone, s.kind)
 			if asked {
 				single = append(single, s.name)
 			}
@@ -86,11 +86,19 @@ func (f *filter) choose(ctx context.Context, m *loci.Memory, q Query) error {
 			}
 		}
 	}
-	if len(single) == 0 {
-		return nil
+	if len(single) > 0 {
+		q.Kinds = single
+		if err := f.keepListed(ctx, m, q); err != nil {
+			return err
+		}
 	}
-	q.Kinds = single
-	return f.keepListed(ctx, m, q)
+	if len(f.kept) > 0 {
+		f.read = append(f.read, alone...)
+	}
+	if len(f.read) == 0 {
+		f.read = []loci.Kind{""} // nothing is of this kind
+	}
+	return nil
 }
 
 // keepListed keeps every record that a query lists.
