@@ -62,7 +62,7 @@ func readLocal(path string) (string, error) {
 			Recovery: "Delete the file: the next start makes a new token. Or chmod 600, if nobody has seen it."}
 	}
 	text, err := plainfile.Read(path, maxCredential)
-	if _, unfit := errors.AsType[*plainfile.Unfit](err); unfit {
+	if _, unfit := errors.AsType[*plainfile.UnfitError](err); unfit {
 		return "", &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("%q is no file with a token", path), Recovery: "Name another one: auth.token_file."}
 	}
 	token := strings.TrimSpace(string(text))

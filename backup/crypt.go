@@ -42,7 +42,7 @@ func (k *Keys) passphrase() (string, error) {
 
 func (k *Keys) read(path string) ([]byte, error) {
 	data, err := plainfile.ReadAny(path, mostKeyBytes) // some hand it over by a pipe
-	if unfit, is := errors.AsType[*plainfile.Unfit](err); is {
+	if unfit, is := errors.AsType[*plainfile.UnfitError](err); is {
 		return nil, loci.Errorf(loci.Invalid, "a file of keys: %w", unfit)
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ func checkFiles(text string) error {
 		}
 		for _, path := range paths {
 			err := plainfile.Check(path, maxNamed)
-			if _, unfit := errors.AsType[*plainfile.Unfit](err); unfit && path != os.DevNull {
+			if _, unfit := errors.AsType[*plainfile.UnfitError](err); unfit && path != os.DevNull {
 				return &loci.Error{Code: loci.Invalid, Msg: name + " in the store's URL names " + path +
 					", which is not a file of at most 1 MiB", Recovery: "Name such a file, or leave the option out."}
 			}

@@ -110,7 +110,7 @@ func (r *reader) read(name string, required bool, v any) bool {
 		}
 		return false
 	}
-	if _, unfit := errors.AsType[*plainfile.Unfit](err); unfit {
+	if _, unfit := errors.AsType[*plainfile.UnfitError](err); unfit {
 		r.problem("%s is no file of at most %d bytes", name, maxSmallFile)
 		return false
 	}

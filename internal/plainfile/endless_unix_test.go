@@ -24,7 +24,7 @@ func TestEndless(t *testing.T) {
 	}
 	if _, err := ReadAny("/dev/zero", 1<<10); err == nil {
 		t.Error("a device has an end")
-	} else if unfit, is := errors.AsType[*Unfit](err); !is || unfit.Size != -1 {
+	} else if unfit, is := errors.AsType[*UnfitError](err); !is || unfit.Size != -1 {
 		t.Errorf("%v", err)
 	}
 	written := make(chan error, 1)

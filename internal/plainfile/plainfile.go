@@ -9,15 +9,15 @@ import (
 	"os"
 )
 
-// An Unfit error says that a path names what is no file, or one that is too large.
-type Unfit struct {
+// An UnfitError says that a path names what is no file, or one that is too large.
+type UnfitError struct {
 	Path  string
 	Limit int64 // in bytes
 	Size  int64 // of the file; 0: it is no file, -1: more than the limit, and nobody has read further
 }
 
 // Error says what is wrong, and the limit.
-func (u *Unfit) Error() string {
+func (u *UnfitError) Error() string {
 	switch {
 	case u.Size == 0:
 		return u.Path + " is not a file"
@@ -27,7 +27,7 @@ func (u *Unfit) Error() string {
 	return fmt.Sprintf("%s has %d bytes; the limit is %d", u.Path, u.Size, u.Limit)
 }
 
-// Check refuses, as [Unfit], what is no regular file of at most limit bytes. A link counts as what it
+// Check refuses, as [UnfitError], what is no regular file of at most limit bytes. A link counts as what it
 // leads to. Other errors are those of the operating system.
 func Check(path string, limit int64) error {
 	info, err := os.Stat(path)
@@ -35,9 +35,9 @@ func Check(path string, limit int64) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return &Unfit{Path: path, Limit: limit}
+		return &UnfitError{Path: path, Limit: limit}
 	case info.Size() > limit:
-		return &Unfit{Path: path, Limit: limit, Size: info.Size()}
+		return &UnfitError{Path: path, Limit: limit, Size: info.Size()}
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func ReadAny(path string, limit int64) ([]byte, error) {
 	defer f.Close() //nolint:errcheck // it was read
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		return nil, &Unfit{Path: path, Limit: limit, Size: -1}
+		return nil, &UnfitError{Path: path, Limit: limit, Size: -1}
 	}
 	return data, err
 }

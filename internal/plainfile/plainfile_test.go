@@ -32,7 +32,7 @@ func TestRead(t *testing.T) {
 		dir: dir + " is not a file",
 	} {
 		data, err := Read(path, 3)
-		if unfit, is := errors.AsType[*Unfit](err); !is || unfit.Error() != want || data != nil {
+		if unfit, is := errors.AsType[*UnfitError](err); !is || unfit.Error() != want || data != nil {
 			t.Errorf("%q, %v; want %s", data, err, want)
 		}
 		if err := Check(path, 3); err == nil || err.Error() != want {
