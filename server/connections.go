@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"crypto/tls"
@@ -75,20 +76,20 @@ func (all *connections) add(conn net.Conn) *connection {
 }
 
 // weakestLocked is the connection that gives way: the oldest stranger's where they have more than
-// their part, else the one of the tenant with the most that has had nothing to do for longest, else
-// the oldest stranger's again, which may be the newcomer. nil: there is none.
+// their part, else, of those with nothing to do, one of the tenant with the most connections, which
+// has had nothing to do for longest, else the oldest stranger's again, which may be the newcomer.
+// nil: there is none.
 func (all *connections) weakestLocked() (weakest *connection) {
 	if all.strangers.Len() <= max(1, all.most/strangersPart) {
-		shares, most := map[string]int{}, 0
+		shares := map[string]int{}
 		for _, c := range all.open {
-			if c.stranger == nil {
-				shares[c.tenant]++
-				most = max(most, shares[c.tenant])
-			}
+			shares[c.tenant]++
+		}
+		weaker := func(a, b *connection) bool {
+			return cmp.Or(cmp.Compare(shares[b.tenant], shares[a.tenant]), a.since.Compare(b.since)) < 0
 		}
 		for _, c := range all.open {
-			if c.stranger == nil && shares[c.tenant] == most && c.requests == c.listens &&
-				(weakest == nil || c.since.Before(weakest.since)) {
+			if c.stranger == nil && c.requests == c.listens && (weakest == nil || weaker(c, weakest)) {
 				weakest = c
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -162,6 +163,27 @@ func TestTheTenantWithMostConnectionsGivesWay(t *testing.T) {
 		if status := p.asks(t, "/v1/x", name); status != 200 {
 			t.Errorf("%s: status %d", name, status)
 		}
+	}
+}
+
+// TestATenantThatWorksEverywhereKeepsNobodyOut: where the tenant with the most connections works with
+// all of them, an idle one of another tenant makes room for a newcomer.
+func TestATenantThatWorksEverywhereKeepsNobodyOut(t *testing.T) {
+	all := newConnections(4, time.Hour, slog.New(slog.DiscardHandler))
+	opened := func() *connection {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { ours.Close(); theirs.Close() })
+		return all.add(ours)
+	}
+	for range 3 {
+		c := opened()
+		c.know("many")
+		t.Cleanup(c.begin(t.Context(), false))
+	}
+	few := opened()
+	few.know("few")
+	if newcomer := opened(); newcomer.isGone() || !few.isGone() {
+		t.Errorf("the newcomer is gone: %v; the idle one: %v", newcomer.isGone(), few.isGone())
 	}
 }
 
