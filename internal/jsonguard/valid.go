@@ -19,7 +19,7 @@ var plain = func() (p [256]bool) {
 }()
 
 // Valid is [json.Valid]. That one calls a function for each byte, which takes longer than
-// all else that is done with a large text.
+// all else that is done with a large text (docs/adr/0098-json-that-is-looked-through-once.md).
 func Valid(text []byte) bool {
 	return spaces(text, wellFormed(text, spaces(text, 0), 0)) == len(text)
 }
