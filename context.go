@@ -93,10 +93,6 @@ const (
 	NoRoom  OmitReason = "no_room"  // better ones took the room
 )
 
-// contextCandidates is how many memories by each signal a section chooses from: more
-// than the usual budget holds.
-const contextCandidates = 100
-
 // Context makes a text for the system prompt of an agent: facts, rules and recent
 // episodes by score, in at most TokenBudget tokens. The same store and the same
 // query at the same moment give the same bytes. Stored text is fenced: it cannot
@@ -120,18 +116,27 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if q.Agent != "" {
 		scopes = []string{q.Agent}
 	}
-	var sections [3]fit.Section[Recalled]
+	var found [len(contextSections)]*sought
+	var hits [len(contextSections)]int
+	var shares [len(contextSections)]float64
 	for i, s := range contextSections {
-		found, err := m.recall(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
-			Limit: contextCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p)
+		if found[i], err = m.sought(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
+			Limit: fit.MostCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
+			return ContextBlock{}, err
+		}
+		hits[i], shares[i] = len(found[i].hits), s.share(o.ContextQuotas)
+	}
+	var sections [len(contextSections)]fit.Section[Recalled]
+	for i, limit := range fit.Candidates(budget, shares[:], hits[:]) {
+		recalled, err := m.recalled(ctx, found[i], limit)
 		if err != nil {
 			return ContextBlock{}, err
 		}
-		block.Unfit, block.Weights = block.Unfit+found.Unfit, found.Weights
-		block.KeywordOnly = block.KeywordOnly || found.KeywordOnly
-		sections[i] = fit.Section[Recalled]{Heading: s.heading, Share: s.share(o.ContextQuotas)}
-		for j := range found.Memories {
-			r := &found.Memories[j]
+		block.Unfit, block.Weights = block.Unfit+recalled.Unfit, recalled.Weights
+		block.KeywordOnly = block.KeywordOnly || recalled.KeywordOnly
+		sections[i] = fit.Section[Recalled]{Heading: contextSections[i].heading, Share: shares[i]}
+		for j := range recalled.Memories {
+			r := &recalled.Memories[j]
 			line := func() (string, error) { return contextLine(&r.Record, block.At, clean) }
 			if err := sections[i].Add(r, len(r.Record.Text), budget, line); err != nil {
 				return ContextBlock{}, err

@@ -121,33 +121,62 @@ func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResul
 	return m.recall(ctx, q, m.engine.now(), &probing{})
 }
 
-// recall ranks as of a moment. Several calls for one topic may share
-// what they look for.
+// recall ranks as of a moment.
 func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *probing) (RecallResult, error) {
-	words, err := m.checkRecall(&q)
+	f, err := m.sought(ctx, q, now, p)
 	if err != nil {
 		return RecallResult{}, err
 	}
-	all := m.readable(now, q.Kinds...)
-	all.MinConfidence, all.Where, all.Since, all.Until = *q.MinConfidence, q.Where, q.Since, q.Until
-	// A record may change between Match and reading it; then Recall ranks again.
+	return m.recalled(ctx, f, f.query.Limit)
+}
+
+// A sought is what the store found for a query, before any of it was read.
+type sought struct {
+	query  RecallQuery
+	all    Filter
+	hits   []Hit
+	scores []scored // of the hits
+	result RecallResult
+	p      *probing // of all that is sought for one topic
+}
+
+// sought asks the store for what a query may recall. Several calls for one topic may share
+// what they look for.
+func (m *Memory) sought(ctx context.Context, q RecallQuery, now time.Time, p *probing) (*sought, error) {
+	words, err := m.checkRecall(&q)
+	if err != nil {
+		return nil, err
+	}
+	f := &sought{query: q, all: m.readable(now, q.Kinds...), p: p}
+	f.all.MinConfidence, f.all.Where, f.all.Since, f.all.Until = *q.MinConfidence, q.Where, q.Since, q.Until
+	f.hits, err = m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, f.all, q) })
+	if err != nil {
+		return nil, err
+	}
+	f.scores = score(f.hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
+	f.result = RecallResult{Weights: *q.Weights, At: now,
+		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}
+	return f, nil
+}
+
+// recalled reads the best limit of what was found by each signal, at most the query's Limit,
+// and orders it.
+func (m *Memory) recalled(ctx context.Context, f *sought, limit int) (RecallResult, error) {
+	// A record may change between Match and reading it; then the store is asked again.
 	for attempt := 0; ; attempt++ {
-		hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, all, q) })
+		ranked, unfit := fitting(rankLists(f.hits, limit), f.scores, f.query.MinScore)
+		matches, stale, err := m.loadAll(ctx, f.all, ranked)
+		if err == nil && stale && attempt < 3 {
+			if f, err = m.sought(ctx, f.query, f.result.At, f.p); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return RecallResult{}, err
 		}
-		scores := score(hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
-		ranked, unfit := fitting(rankLists(hits, q.Limit), scores, q.MinScore)
-		matches, stale, err := m.loadAll(ctx, all, ranked)
-		if err != nil {
-			return RecallResult{}, err
-		}
-		if stale && attempt < 3 {
-			continue
-		}
-		result := RecallResult{Weights: *q.Weights, Unfit: unfit, At: now,
-			KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}
-		result.Memories, err = m.engine.compose(matches, result.Weights, q.Limit, now)
+		result := f.result
+		result.Unfit = unfit
+		result.Memories, err = m.engine.compose(matches, result.Weights, limit, result.At)
 		return result, err
 	}
 }
@@ -258,11 +287,8 @@ func fitting(ranked, all []scored, least float64) (fit []scored, unfit int) {
 
 // loadAll is load for more hits than a page has.
 func (m *Memory) loadAll(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
-	const page = 500
-	if len(ranked) <= page {
-		return m.load(ctx, f, ranked)
-	}
-	for part := range slices.Chunk(ranked, page) {
+	matches = make([]Match, 0, len(ranked))
+	for part := range slices.Chunk(ranked, 500) {
 		more, changed, err := m.load(ctx, f, part)
 		if err != nil {
 			return nil, false, err
