@@ -120,7 +120,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	var hits [len(contextSections)]int
 	var shares [len(contextSections)]float64
 	for i, s := range contextSections {
-		if found[i], err = m.sought(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
+		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
 			Limit: fit.MostCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
 			return ContextBlock{}, err
 		}

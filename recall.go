@@ -123,58 +123,54 @@ func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResul
 
 // recall ranks as of a moment.
 func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *probing) (RecallResult, error) {
-	f, err := m.sought(ctx, q, now, p)
+	f, err := m.seek(ctx, q, now, p)
 	if err != nil {
 		return RecallResult{}, err
 	}
 	return m.recalled(ctx, f, f.query.Limit)
 }
 
-// A sought is what the store found for a query, before any of it was read.
+// A sought is what a store found for a query, before any of it is read.
 type sought struct {
 	query  RecallQuery
-	all    Filter
-	hits   []Hit
-	scores []scored // of the hits
-	result RecallResult
-	p      *probing // of all that is sought for one topic
+	filter Filter
+	hits   []scored
+	p      *probing
+	result RecallResult // without memories
 }
 
-// sought asks the store for what a query may recall. Several calls for one topic may share
-// what they look for.
-func (m *Memory) sought(ctx context.Context, q RecallQuery, now time.Time, p *probing) (*sought, error) {
+// seek asks the store. Several calls for one topic may share what they look for.
+func (m *Memory) seek(ctx context.Context, q RecallQuery, now time.Time, p *probing) (*sought, error) {
 	words, err := m.checkRecall(&q)
 	if err != nil {
 		return nil, err
 	}
-	f := &sought{query: q, all: m.readable(now, q.Kinds...), p: p}
-	f.all.MinConfidence, f.all.Where, f.all.Since, f.all.Until = *q.MinConfidence, q.Where, q.Since, q.Until
-	f.hits, err = m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, f.all, q) })
+	f := m.readable(now, q.Kinds...)
+	f.MinConfidence, f.Where, f.Since, f.Until = *q.MinConfidence, q.Where, q.Since, q.Until
+	hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, f, q) })
 	if err != nil {
 		return nil, err
 	}
-	f.scores = score(f.hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
-	f.result = RecallResult{Weights: *q.Weights, At: now,
-		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}
-	return f, nil
+	all := score(hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
+	return &sought{q, f, all, p, RecallResult{Weights: *q.Weights, At: now,
+		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}}, nil
 }
 
-// recalled reads the best limit of what was found by each signal, at most the query's Limit,
-// and orders it.
-func (m *Memory) recalled(ctx context.Context, f *sought, limit int) (RecallResult, error) {
-	// A record may change between Match and reading it; then the store is asked again.
+// recalled reads and orders the best limit by each signal of what was found.
+func (m *Memory) recalled(ctx context.Context, f *sought, limit int) (result RecallResult, err error) {
 	for attempt := 0; ; attempt++ {
-		ranked, unfit := fitting(rankLists(f.hits, limit), f.scores, f.query.MinScore)
-		matches, stale, err := m.loadAll(ctx, f.all, ranked)
-		if err == nil && stale && attempt < 3 {
-			if f, err = m.sought(ctx, f.query, f.result.At, f.p); err == nil {
-				continue
-			}
-		}
+		ranked, unfit := fitting(f.hits, limit, f.query.MinScore)
+		matches, stale, err := m.load(ctx, f.filter, ranked)
 		if err != nil {
-			return RecallResult{}, err
+			return result, err
 		}
-		result := f.result
+		if stale && attempt < 3 { // a record has changed since: ask again
+			if f, err = m.seek(ctx, f.query, f.result.At, f.p); err != nil {
+				return result, err
+			}
+			continue
+		}
+		result = f.result
 		result.Unfit = unfit
 		result.Memories, err = m.engine.compose(matches, result.Weights, limit, result.At)
 		return result, err
@@ -242,60 +238,33 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 	return hits, nil
 }
 
-// rankLists ranks hits by each signal and leaves out what is among the best limit
-// by neither. Hits of several questions to the store are ranked as those of one:
-// what a store scores does not depend on the filter.
-func rankLists(hits []Hit, limit int) []scored {
-	by := func(in func(h *Hit) bool, score func(h *Hit) float64) []int {
-		return rank.Places(hits, limit, in, func(a, b *Hit) int {
+// fitting ranks hits by each signal and leaves out what is among the best limit by neither, and
+// of the others, which it counts, those with less than some score. Hits of several questions to
+// the store are ranked as those of one: what a store scores does not depend on the filter.
+func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) {
+	by := func(in func(s *scored) bool, score func(s *scored) float64) []int {
+		return rank.Places(hits, limit, in, func(a, b *scored) int {
 			newer := b.CreatedAt.Compare(a.CreatedAt)
 			return cmp.Or(cmp.Compare(score(b), score(a)), newer, slices.Compare(a.ID[:], b.ID[:]))
 		})
 	}
-	words := by(func(h *Hit) bool { return h.KeywordRank > 0 }, func(h *Hit) float64 { return h.Keyword })
-	vectors := by(func(h *Hit) bool { return h.VectorRank > 0 }, func(h *Hit) float64 { return h.Similarity })
-	out := make([]scored, 0, len(hits))
-	for i, h := range hits {
-		if h.KeywordRank, h.VectorRank = words[i], vectors[i]; h.KeywordRank == 0 && h.VectorRank == 0 {
+	words := by(func(s *scored) bool { return s.KeywordRank > 0 }, func(s *scored) float64 { return s.Keyword })
+	vectors := by(func(s *scored) bool { return s.VectorRank > 0 }, func(s *scored) float64 { return s.Similarity })
+	for i, s := range hits {
+		x := Explain{KeywordRank: words[i], VectorRank: vectors[i]}
+		switch {
+		case x.KeywordRank == 0 && x.VectorRank == 0:
 			continue
+		case s.score < least:
+			unfit++
+			continue
+		case x.KeywordRank == 0 || x.VectorRank > 0 && x.VectorRank < x.KeywordRank:
+			x.VectorPart = 1 // the better list decides which passage is shown
 		}
-		s := scored{Hit: h, explain: Explain{KeywordRank: h.KeywordRank, VectorRank: h.VectorRank}}
-		// The better list decides which passage is shown.
-		if h.KeywordRank == 0 || h.VectorRank > 0 && h.VectorRank < h.KeywordRank {
-			s.explain.VectorPart = 1
-		}
-		out = append(out, s)
+		s.explain = x
+		fit = append(fit, s)
 	}
-	return out
-}
-
-// fitting gives ranked hits the scores that they have among all, and leaves out those
-// with less than some, which it counts. What fits takes the place of all that is ranked.
-func fitting(ranked, all []scored, least float64) (fit []scored, unfit int) {
-	scores := make(map[ID]float64, len(all))
-	for i := range all {
-		scores[all[i].ID] = all[i].score
-	}
-	fit = ranked[:0]
-	for _, s := range ranked {
-		if s.score = scores[s.ID]; s.score >= least {
-			fit = append(fit, s)
-		}
-	}
-	return fit, len(ranked) - len(fit)
-}
-
-// loadAll is load for more hits than a page has.
-func (m *Memory) loadAll(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
-	matches = make([]Match, 0, len(ranked))
-	for part := range slices.Chunk(ranked, 500) {
-		more, changed, err := m.load(ctx, f, part)
-		if err != nil {
-			return nil, false, err
-		}
-		matches, stale = append(matches, more...), stale || changed
-	}
-	return matches, stale, nil
+	return fit, unfit
 }
 
 // compose scores what was found, orders it and keeps the best limit.

@@ -92,7 +92,7 @@ func (m *Memory) page(ctx context.Context, f Filter, q *Query, ranked []scored, 
 	n := len(p.matches)
 	p.matches = p.matches[min(q.Offset, n):min(q.Offset+q.Limit, n)]
 	begin, end := max(0, q.Offset-n), max(0, q.Offset+q.Limit-n)
-	more, stale, err := m.loadAll(ctx, f, rest[min(begin, len(rest)):min(end, len(rest))])
+	more, stale, err := m.load(ctx, f, rest[min(begin, len(rest)):min(end, len(rest))])
 	p.matches, p.stale = append(p.matches, more...), p.stale || stale
 	return p, err
 }

@@ -354,7 +354,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	return nil
 }
 
-// load reads the records of ranked hits. stale reports that one of them is gone
+// load reads the records of ranked hits, up to 1,000. stale reports that one of them is gone
 // or changed since it was ranked; it is then left out.
 func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
 	if len(ranked) == 0 {
