@@ -85,6 +85,10 @@ func (s *Static) Model() string { return s.header.Model }
 // Dims returns the number of dimensions in the file's header.
 func (s *Static) Dims() int { return s.header.Dims }
 
+// Immediate says that calls wait for nothing but a processor, and end soon: some
+// microseconds for a sentence.
+func (*Static) Immediate() {}
+
 // Embed returns one vector for each text. It fails when ctx ends, and with an
 // Internal error when the model turns out to be damaged as it is loaded.
 func (s *Static) Embed(ctx context.Context, texts []string) ([][]float32, error) {

@@ -49,15 +49,17 @@ const prompt = 5 * time.Millisecond
 // When ctx ends, cancel says whether the write could be taken back; if not, its outcome is
 // awaited.
 func Outcome(ctx context.Context, done <-chan error, cancel func() bool) error {
-	soon := time.NewTimer(prompt)
-	defer soon.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-soon.C:
-	case <-ctx.Done():
+	if pass := visitOf(ctx).pass.Load(); pass != nil {
+		soon := time.NewTimer(prompt)
+		defer soon.Stop()
+		select {
+		case err := <-done:
+			return err
+		case <-soon.C:
+		case <-ctx.Done():
+		}
+		defer pass.lend()()
 	}
-	defer visitOf(ctx).pass.Load().lend()()
 	select {
 	case err := <-done:
 		return err

@@ -29,7 +29,8 @@ const Batch = 64
 const MaxDims = 4096
 
 // An Embedder is what is called. Those that can do more have the methods EmbedQuery,
-// Knows or EmbedWeighed of the interfaces in package loci.
+// Knows or EmbedWeighed of the interfaces in package loci. One with a method Immediate
+// computes in this process, in about a microsecond a word, and is not waited for.
 type Embedder interface {
 	Model() string
 	Dims() int
@@ -132,7 +133,7 @@ func (c *Caller) bounded(
 	ctx, ended := trail.Begin(ctx, trail.Step{Kind: trail.Embed, Name: "embeddings"})
 	end := trail.End{Code: trail.Failed}
 	defer func() { ended(end) }()
-	rows, err := patience.Call(ctx, &c.calls, timeout, call)
+	rows, err := c.call(ctx, timeout, call)
 	switch {
 	case errors.Is(err, patience.ErrTooMany):
 		return nil, fmt.Errorf("embedder %s has %d calls under way that do not end", c.embedder.Model(), patience.Most)
@@ -143,6 +144,17 @@ func (c *Caller) bounded(
 		end.Code = ""
 	}
 	return rows, err
+}
+
+// call makes a call that must end in time. To wait beside one that waits for nothing costs more than
+// to make it.
+func (c *Caller) call(
+	ctx context.Context, timeout time.Duration, call func(context.Context) ([][]float32, error),
+) ([][]float32, error) {
+	if _, ok := c.embedder.(interface{ Immediate() }); ok {
+		return patience.Guarded(ctx, call)
+	}
+	return patience.Call(ctx, &c.calls, timeout, call)
 }
 
 // check refuses rows that do not fit the texts or the dimensions.

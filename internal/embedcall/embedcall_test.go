@@ -72,6 +72,29 @@ func TestVectorsAreChecked(t *testing.T) {
 	}
 }
 
+// immediate is counting that waits for nothing.
+type immediate struct{ counting }
+
+func (*immediate) Immediate() {}
+
+// An embedder that waits for nothing is not waited for: to hand its call to another goroutine costs
+// more than the call. What it returns, and a panic, are as those of others.
+func TestImmediate(t *testing.T) {
+	e := &immediate{counting{dims: 2}}
+	c := For(e)
+	if n := testing.AllocsPerRun(100, func() { _, _ = c.Vectors(t.Context(), []string{"a"}, time.Minute) }); n > 8 {
+		t.Errorf("a call allocates %v times", n)
+	}
+	e.embed = rows(1, 1)
+	if _, err := c.Vectors(t.Context(), []string{"a"}, time.Minute); err == nil {
+		t.Error("a vector that is too short was taken")
+	}
+	e.embed = func([]string) ([][]float32, error) { panic("oops") }
+	if _, err := c.Vectors(t.Context(), []string{"a"}, time.Minute); err == nil || !strings.Contains(err.Error(), "it panicked: oops") {
+		t.Errorf("a panic is %v", err)
+	}
+}
+
 // TestInBatches: many texts are cut, and stay in order.
 func TestInBatches(t *testing.T) {
 	e := &counting{}

@@ -19,9 +19,11 @@ const (
 // Tags brings tags to their stored form: trimmed, lower case, each once, in the order
 // given. At most [MaxTags] of 1 to [MaxTagCharacters] characters.
 func Tags(tags []string) ([]string, error) {
-	tooMany := fmt.Errorf("tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
+	tooMany := func() error {
+		return fmt.Errorf("tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
+	}
 	if len(tags) > MaxGivenTags { // before any is looked at
-		return nil, tooMany
+		return nil, tooMany()
 	}
 	var out []string
 	for i, tag := range tags {
@@ -38,7 +40,7 @@ func Tags(tags []string) ([]string, error) {
 		}
 		if !slices.Contains(out, tag) {
 			if len(out) == MaxTags { // before more are compared with one another
-				return nil, tooMany
+				return nil, tooMany()
 			}
 			out = append(out, tag)
 		}

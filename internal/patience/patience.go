@@ -39,7 +39,7 @@ func Call[T any](
 	var settled atomic.Bool // set by whichever ends first, the call or the wait
 	done := make(chan outcome, 1)
 	go func() {
-		result, err := guarded(ctx, call)
+		result, err := Guarded(ctx, call)
 		done <- outcome{result, err}
 		if !settled.CompareAndSwap(false, true) {
 			c.abandoned.Add(-1)
@@ -57,7 +57,8 @@ func Call[T any](
 	}
 }
 
-func guarded[T any](ctx context.Context, call func(context.Context) (T, error)) (result T, err error) {
+// Guarded runs a function here and now. A panic in it is an error, as in [Call].
+func Guarded[T any](ctx context.Context, call func(context.Context) (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack()) // for the log

@@ -16,23 +16,24 @@ type Hash = [32]byte
 // Digest hashes parts so that no two different lists of parts collide: each part is led
 // by its length.
 func Digest(parts ...string) string {
-	sum := digest(parts)
+	var room [usual]byte
+	d := digest(room[:0])
+	for _, part := range parts {
+		d = add(d, part)
+	}
+	sum := sha256.Sum256(d)
 	return string(sum[:])
 }
 
-// digest hashes one text of all parts: hashed one by one, each would be two values on the
+// A digest is one text of all parts: hashed one by one, each would be two values on the
 // heap, and every event has two dozen.
-func digest(parts []string) Hash {
-	size := 0
-	for _, p := range parts {
-		size += 4 + len(p)
-	}
-	data := make([]byte, 0, size)
-	for _, p := range parts {
-		data = binary.BigEndian.AppendUint32(data, uint32(len(p)))
-		data = append(data, p...)
-	}
-	return sha256.Sum256(data)
+type digest []byte
+
+// usual is what a digest of most events has room in: a caller keeps it off the heap.
+const usual = 512
+
+func add[T string | []byte](d digest, part T) digest {
+	return append(binary.BigEndian.AppendUint32(d, uint32(len(part))), part...)
 }
 
 // keyBytes is the length of the key of a tenant's marks. nonceBytes is long enough that
@@ -86,25 +87,29 @@ type Entry struct {
 
 // PayloadDigest is the digest of what the event carries.
 func (e *Entry) PayloadDigest() Hash {
-	return digest([]string{"loci payload 1", string(e.Nonce), string(e.Payload)})
+	var room [usual]byte
+	return sha256.Sum256(add(add(add(digest(room[:0]), "loci payload 1"), e.Nonce), e.Payload))
 }
 
 // After is the hash of the event after another. It covers every field but the position,
 // which the order stands for, and what an erase takes: the digest stands for the payload,
 // the mark for the namespace.
 func (e *Entry) After(before Hash) Hash {
-	return e.hash("loci event 2", before, e.Mark, string(e.Former[:]))
+	var room [usual]byte
+	return sha256.Sum256(add(e.fields(room[:0], "loci event 2", &before, e.Mark), e.Former[:]))
 }
 
 // FormerAfter is the hash as it was before namespaces had marks; it covered the key of the
 // place instead.
 func (e *Entry) FormerAfter(before Hash, place string) Hash {
-	return e.hash("loci event 1", before, place)
+	var room [usual]byte
+	return sha256.Sum256(e.fields(room[:0], "loci event 1", &before, place))
 }
 
-func (e *Entry) hash(form string, before Hash, place string, more ...string) Hash {
-	at := binary.BigEndian.AppendUint64(nil, uint64(e.At))
-	parts := []string{form, string(before[:]), string(e.ID[:]), e.Type, e.Kind, string(e.Entity[:]),
-		place, string(at), e.Actor, e.RequestID, string(e.Digest[:])}
-	return digest(append(parts, more...))
+func (e *Entry) fields(d digest, form string, before *Hash, place string) digest {
+	d = add(add(add(d, form), before[:]), e.ID[:])
+	d = add(add(add(d, e.Type), e.Kind), e.Entity[:])
+	d = add(d, place)
+	d = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(d, 8), uint64(e.At))
+	return add(add(add(d, e.Actor), e.RequestID), e.Digest[:])
 }
