@@ -73,7 +73,7 @@ test-embedded: build ## Run the tests that need no database server
 test-postgres-system: ## TLS to PostgreSQL, and PgBouncer before it: the system's programs (apt-get installs them)
 	tests/pooler/run.sh
 
-test-citus: ## The contract, moves and a killed worker on a cluster of three nodes; LOCI_TEST_CITUS: the programs of a PostgreSQL that has Citus
+test-citus: ## The contract, moves, nodes that come and go and a killed worker on a cluster of three nodes; LOCI_TEST_CITUS: the programs of a PostgreSQL that has Citus
 	@[ -x "$(LOCI_TEST_CITUS)/postgres" ] || { echo "Set LOCI_TEST_CITUS to the directory of initdb and postgres where the extension Citus is installed, such as /usr/lib/postgresql/17/bin" >&2; exit 1; }
 	$(GO) test -timeout 30m -v -run 'Cluster' ./store/postgres
 

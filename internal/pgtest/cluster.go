@@ -102,3 +102,6 @@ func (c Cluster) All(at string) string {
 	u.Host = strings.Join(hosts, ",")
 	return u.String()
 }
+
+// Place is what Citus calls a node by: its host and port, as two values of SQL.
+func (s *Server) Place() string { return fmt.Sprintf("'127.0.0.1', %d", s.port) }

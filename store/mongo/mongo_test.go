@@ -137,12 +137,14 @@ func (r *returned) Close() error {
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
 // included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
-	checks, goal := "2", 0
-	if os.Getenv("LOCI_LONG") != "" {
-		checks, goal = "20", 6000
+	goal, flags := 0, map[string]string{"rapid.checks": "2"}
+	if os.Getenv("LOCI_LONG") != "" { // to make a database takes as long as a hundred operations
+		goal, flags = 6000, map[string]string{"rapid.checks": "10", "rapid.steps": "400"}
 	}
-	if err := flag.Set("rapid.checks", checks); err != nil {
-		t.Fatal(err)
+	for name, value := range flags {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
 	}
 	dir := t.TempDir()
 	for name, opts := range map[string]*mongo.Options{"from records": nil, "in segments": inSegments(dir)} {

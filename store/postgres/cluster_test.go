@@ -189,6 +189,54 @@ func TestMovesAndKillsOnACluster(t *testing.T) {
 	t.Logf("%d writes, %d refused", acked, len(w.refusals()))
 }
 
+// Nodes are emptied, leave the cluster and come back, each in its turn, while eight clients write to
+// four tenants through two servers: nobody is refused, and no acknowledged write is lost.
+func TestNodesOfAClusterComeAndGo(t *testing.T) {
+	c := realCluster(t)
+	d := spread(t, c)
+	at := changed(t, c.All(d.Server), func(u *url.URL) { u.RawQuery += "&nodes=home" })
+	nodes := []loci.Store{openAt(t, at), openAt(t, at)}
+	w := &written{ids: map[string][]loci.ID{}}
+	ctx, end := context.WithTimeout(t.Context(), 8*time.Minute)
+	wait := w.write(ctx, nodes)
+	defer func() { end(); wait() }()
+	w.until(t, 200)
+	for i, mode := range []string{"force_logical", "block_writes"} {
+		// What moves have left over is in the way of the next ones; Citus drops it behind them.
+		execute(t, d.Super, "CALL citus_cleanup_orphaned_resources()")
+		waitFor(t, d.Super, "NOT EXISTS (SELECT 1 FROM pg_dist_cleanup)")
+		node := c[i+1].Place()
+		on := fmt.Sprintf("SELECT count(*) FROM citus_shards WHERE (nodename, nodeport) = (%s)", node)
+		for _, step := range []struct{ what, sql string }{
+			{"empties", fmt.Sprintf("SELECT citus_drain_node(%s, '%s')", node, mode)},
+			{"removes", fmt.Sprintf("SELECT citus_remove_node(%s)", node)},
+			{"adds", fmt.Sprintf("SELECT citus_add_node(%s)", node)},
+			{"fills", fmt.Sprintf("SELECT rebalance_table_shards(shard_transfer_mode => '%s')", mode)},
+		} {
+			begin := time.Now()
+			execute(t, d.Super, step.sql)
+			took := time.Since(begin)
+			var shards []int64
+			if query(t, d.Super, on, &shards); (shards[0] == 0) == (step.what == "fills") {
+				t.Errorf("%s a node by %s: it has %d shards", step.what, mode, shards[0])
+			}
+			w.until(t, 200)
+			w.find(t, nodes)
+			t.Logf("%s a node by %s in %v; %d writes refused so far", step.what, mode, took, len(w.refusals()))
+		}
+	}
+	if said := w.refusals(); len(said) > 0 { // before the end, which takes some back
+		t.Errorf("%d writes were refused: %s", len(said), said[0])
+	}
+	end()
+	wait()
+	acked, lost := w.verify(t, nodes)
+	if lost > 0 {
+		t.Errorf("%d of %d acknowledged writes are lost", lost, acked)
+	}
+	t.Logf("%d writes", acked)
+}
+
 // refusals are the writes that were not acknowledged so far.
 func (w *written) refusals() []string {
 	w.mu.Lock()
