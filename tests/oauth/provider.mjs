@@ -10,8 +10,13 @@ async function makeKey(kid) {
   return { ...(await exportJWK(privateKey)), kid, alg: "ES256", use: "sig" };
 }
 
+// where somebody is sent who has signed in: nothing listens there.
+export const redirect = "http://127.0.0.1:1/callback";
+
 // A provider whose access tokens are JWTs for the resource a client names, with the claim
-// tenant. Its keys can be rotated, and what a resource may be asked for can change.
+// tenant. Its keys can be rotated; what a resource may be asked for can change, and how long
+// a token is good. It gives refresh tokens for offline_access, each good for one use, and
+// knows the client "known" without a registration.
 export async function startProvider() {
   const server = createServer((request, response) => current(request, response));
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
@@ -19,11 +24,15 @@ export async function startProvider() {
   let current;
   let keys = [];
   let scope = "read write delete";
+  let lifetime = 600;
+  const granted = [];
 
   const rebuild = () => {
     const provider = new Provider(issuer, {
       jwks: { keys },
       scopes: ["openid", "offline_access", "read", "write", "delete"],
+      clients: [{ client_id: "known", redirect_uris: [redirect], token_endpoint_auth_method: "none",
+        grant_types: ["authorization_code", "refresh_token"], application_type: "native" }],
       clientDefaults: { id_token_signed_response_alg: "ES256" },
       cookies: { keys: ["a secret of a test"] },
       features: {
@@ -33,13 +42,15 @@ export async function startProvider() {
           enabled: true,
           useGrantedResource: () => true,
           getResourceServerInfo: (_, resource) => ({
-            scope, audience: resource, accessTokenFormat: "jwt", accessTokenTTL: 600, jwt: { sign: { alg: "ES256" } },
+            scope, audience: resource, accessTokenFormat: "jwt", accessTokenTTL: lifetime, jwt: { sign: { alg: "ES256" } },
           }),
         },
       },
-      ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600 },
+      ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, RefreshToken: 600 },
       extraTokenClaims: () => ({ tenant: "acme" }),
     });
+    provider.on("grant.success", ({ oidc: { params } }) => granted.push(
+      { grant: params.grant_type, resource: params.resource ?? null, verifier: Boolean(params.code_verifier) }));
     provider.on("server_error", (_, error) => console.error(error));
     current = provider.callback();
   };
@@ -53,21 +64,23 @@ export async function startProvider() {
     issuer,
     rotate,
     offer: (scopes) => { scope = scopes; },
+    live: (seconds) => { lifetime = seconds; },
+    // The requests for tokens that were granted since it was last asked.
+    granted: () => granted.splice(0),
     stop: () => { server.closeAllConnections(); server.close(); },
   };
 }
 
 // consent follows an authorization request as a browser of somebody who logs in and agrees,
-// and returns the code.
-export async function consent(address, login, redirect) {
+// and returns what the provider sends back: the code, the state and its name.
+export async function consent(address, login) {
   const jar = new Map();
   let url = new URL(address);
   let form;
   for (let step = 0; step < 20; step++) {
     if (url.href.startsWith(redirect)) {
-      const code = url.searchParams.get("code");
-      if (!code) throw new Error(`no code: ${url.search}`);
-      return code;
+      if (!url.searchParams.get("code")) throw new Error(`no code: ${url.search}`);
+      return Object.fromEntries(url.searchParams);
     }
     const headers = { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join("; ") };
     const response = await fetch(url, form
@@ -90,4 +103,17 @@ export async function consent(address, login, redirect) {
     form = prompt[1] === "login" ? { prompt: "login", login, password: "any" } : { prompt: prompt[1] };
   }
   throw new Error("the provider asks without an end");
+}
+
+// tokenFor is an access token of the provider for a resource that a client never asks for by
+// itself.
+export async function tokenFor(issuer, resource, login) {
+  const verifier = "v".repeat(43);
+  const challenge = Buffer.from(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier)));
+  const client = { client_id: "known", redirect_uri: redirect, resource };
+  const { code } = await consent(`${issuer}/auth?${new URLSearchParams({ ...client, response_type: "code",
+    scope: "read write", code_challenge: challenge.toString("base64url"), code_challenge_method: "S256" })}`, login);
+  const response = await fetch(`${issuer}/token`, { method: "POST", body: new URLSearchParams({ ...client,
+    grant_type: "authorization_code", code, code_verifier: verifier }) });
+  return (await response.json()).access_token;
 }

@@ -2,17 +2,13 @@
 // a token from it, uses the tools, asks for more scopes when it hears that it lacks one, and
 // goes on after the provider has rotated its keys. Prints a line for each check.
 
-import { spawn } from "node:child_process";
-import { createServer } from "node:net";
-import { once } from "node:events";
-import { writeFileSync } from "node:fs";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
-import { startProvider, consent } from "./provider.mjs";
+import { consent, redirect, tokenFor } from "./provider.mjs";
+import { startStage } from "./stage.mjs";
 
 const [loci, work] = process.argv.slice(2);
-const redirect = "http://127.0.0.1:1/callback";
 let failed = false;
 
 function check(name, good, seen) {
@@ -22,48 +18,30 @@ function check(name, good, seen) {
 
 // A session is what the SDK keeps of one user's authorization.
 class Session {
-  constructor() { this.asked = []; }
+  constructor(client) { this.asked = []; this.client = client; this.renews = client !== undefined; }
   get redirectUrl() { return redirect; }
   get clientMetadata() {
     return { client_name: "test", redirect_uris: [redirect], token_endpoint_auth_method: "none",
-      grant_types: ["authorization_code"], response_types: ["code"], application_type: "native" };
+      grant_types: ["authorization_code", "refresh_token"], response_types: ["code"], application_type: "native" };
   }
   clientInformation() { return this.client; }
   saveClientInformation(client) { this.client = client; }
   tokens() { return this.held; }
   saveTokens(tokens) { this.held = tokens; }
-  redirectToAuthorization(url) { this.asked.push(url); }
+  // The SDK registers and asks for the scopes of the challenge alone. So who wants a refresh
+  // token uses a client that the provider knows, and adds the scope here.
+  redirectToAuthorization(url) {
+    if (this.renews) {
+      url.searchParams.set("scope", `${url.searchParams.get("scope")} offline_access`);
+      url.searchParams.set("prompt", "consent");
+    }
+    this.asked.push(url);
+  }
   saveCodeVerifier(verifier) { this.verifier = verifier; }
   codeVerifier() { return this.verifier; }
 }
 
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-const provider = await startProvider();
-const port = await freePort();
-const url = `http://127.0.0.1:${port}`;
-writeFileSync(`${work}/loci.yaml`, `
-store: sqlite:${work}/memory
-listen: 127.0.0.1:${port}
-tools: [notes]
-http: {public_url: "${url}"}
-auth:
-  mode: jwt
-  issuers:
-    - {name: provider, issuer: "${provider.issuer}", audience: "${url}/mcp", tenant: {claim: tenant}}
-`);
-const made = spawn(loci, ["--config", `${work}/loci.yaml`, "tenant", "create", "acme"],
-  { stdio: "inherit", env: { ...process.env, LOCI_SCOPES: "admin" } });
-await once(made, "exit");
-const server = spawn(loci, ["--config", `${work}/loci.yaml`, "serve"], { stdio: ["ignore", "pipe", "inherit"] });
-await once(server.stdout, "data");
+const { provider, url, stop } = await startStage(loci, work);
 
 // use connects as a session and does something; who is not authorized logs in and agrees.
 // It returns what came of it and how often the user was asked.
@@ -76,7 +54,7 @@ async function use(session, login, act) {
       return { asked, result: await act(client) };
     } catch (error) {
       if (!(error instanceof UnauthorizedError) || asked === 3) throw error;
-      await transport.finishAuth(await consent(session.asked.at(-1), login, redirect));
+      await transport.finishAuth((await consent(session.asked.at(-1), login)).code);
     } finally {
       await client.close();
     }
@@ -94,6 +72,9 @@ try {
   const wanted = alice.asked[0].searchParams;
   check("it asks for the resource and the scopes of the challenge",
     wanted.get("resource") === `${url}/mcp` && wanted.get("scope") === "read write delete", [...wanted]);
+  const [first] = provider.granted();
+  check("it sends the resource and the verifier for its token",
+    first.resource === `${url}/mcp` && first.verifier, first);
   seen = await use(alice, "alice", call("memory_save", { content: "Likes oranges." }));
   check("a note is stored with the same token", seen.asked === 0 && /note-/.test(seen.result), seen);
 
@@ -120,6 +101,28 @@ try {
   const shown = await fetch(`${url}/mcp?access_token=${alice.held.access_token}`, { method: "POST" });
   check("a token in the address is refused", shown.status === 400, shown.status);
 
+  // A good token of the same provider for another server.
+  const erin = new Session();
+  await use(erin, "erin", names);
+  erin.held = { access_token: await tokenFor(provider.issuer, `${url}/elsewhere`, "erin"), token_type: "bearer" };
+  seen = await use(erin, "erin", names);
+  check("a token for another audience leads to a new one", seen.asked === 1 && seen.result.includes("memory_save"), seen);
+
+  // A token expires while its owner works.
+  provider.live(2);
+  const frank = new Session({ client_id: "known" });
+  seen = await use(frank, "frank", async (client) => {
+    provider.granted();
+    const before = frank.held;
+    await new Promise((later) => setTimeout(later, 3500));
+    const text = await call("memory_save", { content: "Likes plums." })(client);
+    return { text, renewed: provider.granted(), other: before.refresh_token !== frank.held.refresh_token };
+  });
+  check("a token that has expired is renewed without the user", seen.asked === 1 && /note-/.test(seen.result.text)
+    && seen.result.renewed.length === 1 && seen.result.renewed[0].grant === "refresh_token"
+    && seen.result.renewed[0].resource === `${url}/mcp` && seen.result.other, seen);
+  provider.live(600);
+
   // The provider rotates its keys. Keys that nobody knows are fetched every 30 seconds.
   await provider.rotate();
   seen = await use(alice, "alice", call("memory_search", { query: "oranges" }));
@@ -138,6 +141,11 @@ try {
   }
   check("a token of the new key is good within half a minute", seen.result.includes("memory_save"), seen);
 
+  provider.granted();
+  seen = await use(frank, "frank", call("memory_search", { query: "plums" }));
+  check("a token of the key that is gone is renewed", seen.asked === 0 && /Likes plums/.test(seen.result)
+    && provider.granted()[0]?.grant === "refresh_token", seen);
+
   // It goes down.
   provider.stop();
   seen = await use(dave, "dave", call("memory_save", { content: "Likes milk." }));
@@ -145,7 +153,6 @@ try {
 } catch (error) {
   check("no error", false, String(error.stack ?? error));
 } finally {
-  server.kill();
-  provider.stop();
+  stop();
 }
 process.exit(failed ? 1 : 0);
