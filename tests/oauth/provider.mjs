@@ -3,6 +3,10 @@
 import { createServer } from "node:http";
 import { generateKeyPair, exportJWK } from "jose";
 import Provider from "oidc-provider";
+import MemoryAdapter from "oidc-provider/lib/adapters/memory_adapter.js";
+
+// What a provider knows outlives a rotation of its keys, for which a new one is made.
+class Kept extends MemoryAdapter {}
 
 // makeKey is a private key for signatures.
 async function makeKey(kid) {
@@ -29,6 +33,7 @@ export async function startProvider() {
 
   const rebuild = () => {
     const provider = new Provider(issuer, {
+      adapter: Kept,
       jwks: { keys },
       scopes: ["openid", "offline_access", "read", "write", "delete"],
       clients: [{ client_id: "known", redirect_uris: [redirect], token_endpoint_auth_method: "none",
@@ -46,7 +51,7 @@ export async function startProvider() {
           }),
         },
       },
-      ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, RefreshToken: 600 },
+      ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: () => lifetime, RefreshToken: 600 },
       extraTokenClaims: () => ({ tenant: "acme" }),
     });
     provider.on("grant.success", ({ oidc: { params } }) => granted.push(
