@@ -150,7 +150,7 @@ adapters: ## Test the adapters for Go frameworks, each a module of its own
 conformance: ## Run the official MCP conformance suite
 	tests/conformance/run.sh
 
-oauth: ## Let the official TypeScript SDK get tokens from a real provider (half a minute: keys are rotated)
+oauth: ## Let the official TypeScript, Python and Go SDKs get tokens from a real provider (a minute: keys are rotated)
 	tests/oauth/run.sh
 
 setup-clients: ## Connect the real Claude Code and Codex by loci setup (640 MB)
