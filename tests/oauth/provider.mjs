@@ -14,7 +14,7 @@ async function makeKey(kid) {
   return { ...(await exportJWK(privateKey)), kid, alg: "ES256", use: "sig" };
 }
 
-// where somebody is sent who has signed in: nothing listens there.
+// Where somebody is sent who has signed in: nothing listens there.
 export const redirect = "http://127.0.0.1:1/callback";
 
 // A provider whose access tokens are JWTs for the resource a client names, with the claim
@@ -47,7 +47,8 @@ export async function startProvider() {
           enabled: true,
           useGrantedResource: () => true,
           getResourceServerInfo: (_, resource) => ({
-            scope, audience: resource, accessTokenFormat: "jwt", accessTokenTTL: lifetime, jwt: { sign: { alg: "ES256" } },
+            scope, audience: resource, accessTokenFormat: "jwt", accessTokenTTL: lifetime,
+            jwt: { sign: { alg: "ES256" } },
           }),
         },
       },

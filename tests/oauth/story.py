@@ -117,7 +117,8 @@ async def main():
           wanted["resource"] == f"{URL}/mcp" and wanted["code_challenge_method"] == "S256"
           and wanted["scope"] == "read write delete offline_access", wanted)
     first = (await stage("granted"))[0]
-    check("it sends the resource and the verifier for its token", first["resource"] == f"{URL}/mcp" and first["verifier"], first)
+    check("it sends the resource and the verifier for its token",
+          first["resource"] == f"{URL}/mcp" and first["verifier"], first)
     seen, asked = await alice.use(call("memory_save", content="Likes oranges."))
     check("a note is stored with the same token", asked == 0 and "note-" in seen, (seen, asked))
     seen, asked = await alice.use(call("memory_search", query="oranges"))

@@ -73,7 +73,8 @@ type hiding struct{ path string }
 
 func (h hiding) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Path == h.path {
-		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{},
+			Body: http.NoBody, Request: request}, nil
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err == nil && response.StatusCode == http.StatusUnauthorized {
@@ -93,10 +94,12 @@ func newPerson(login string, change func(*auth.AuthorizationCodeHandlerConfig)) 
 	p := &person{}
 	config := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: redirect, RequestRefreshToken: true,
+
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "test", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
 			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}}},
-		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
+			error) {
 			// The SDK asks for offline_access but not for a consent, without which OpenID
 			// Connect gives no refresh token.
 			to, err := url.Parse(args.URL)
@@ -172,20 +175,25 @@ func main() {
 	check("the tools come after one authorization", asked == 1 && strings.Contains(seen, "memory_save"), seen, asked)
 	wanted := alice.asked[0]
 	check("it asks for the resource with PKCE and a refresh token", wanted.Get("resource") == address+"/mcp" &&
-		wanted.Get("code_challenge_method") == "S256" && wanted.Get("scope") == "delete offline_access read write", wanted)
+		wanted.Get("code_challenge_method") == "S256" &&
+		wanted.Get("scope") == "delete offline_access read write", wanted)
 	must(stage(&granted, "granted"))
 	check("it sends the resource and the verifier for its token", len(granted) == 1 &&
 		granted[0].Resource == address+"/mcp" && granted[0].Verifier, granted)
 	seen, asked, err = alice.use(call("memory_save", "content", "Likes oranges."))
-	check("a note is stored with the same token", err == nil && asked == 0 && strings.Contains(seen, "note-"), seen, asked, err)
+	check("a note is stored with the same token", err == nil && asked == 0 &&
+		strings.Contains(seen, "note-"), seen, asked, err)
 	seen, asked, err = alice.use(call("memory_search", "query", "oranges"))
 	check("it is found", err == nil && asked == 0 && strings.Contains(seen, "Likes oranges"), seen, asked, err)
 
-	for path, resource := range map[string]string{"": address + "/mcp", "/.well-known/oauth-protected-resource/mcp": address} {
-		bob := newPerson("bob", func(c *auth.AuthorizationCodeHandlerConfig) { c.Client = &http.Client{Transport: hiding{path}} })
+	for path, resource := range map[string]string{"": address + "/mcp",
+		"/.well-known/oauth-protected-resource/mcp": address} {
+		bob := newPerson("bob",
+			func(c *auth.AuthorizationCodeHandlerConfig) { c.Client = &http.Client{Transport: hiding{path}} })
 		seen, asked, err = bob.use(call("memory_search", "query", "oranges"))
 		check("without an address in the challenge, and hiding the path "+path, err == nil && asked == 1 &&
-			bob.asked[0].Get("resource") == resource && !strings.Contains(seen, "Likes oranges"), seen, bob.asked, err)
+			bob.asked[0].Get("resource") == resource &&
+			!strings.Contains(seen, "Likes oranges"), seen, bob.asked, err)
 	}
 
 	must(stage(nil, "offer", "read"))
@@ -207,7 +215,8 @@ func main() {
 		c.InitialTokenSource = oauth2.StaticTokenSource(&oauth2.Token{AccessToken: other})
 	})
 	seen, asked, err = erin.use(names)
-	check("a token for another audience leads to a new one", err == nil && asked == 1 && strings.Contains(seen, "memory_save"), seen, asked, err)
+	check("a token for another audience leads to a new one", err == nil && asked == 1 &&
+		strings.Contains(seen, "memory_save"), seen, asked, err)
 
 	// The SDK takes a token for expired 10 seconds before it is.
 	must(stage(nil, "live", 12))
@@ -218,13 +227,15 @@ func main() {
 		return call("memory_save", "content", "Likes plums.")(ctx, session)
 	})
 	must(stage(&granted, "granted"))
-	check("a token that expires is renewed without the user", err == nil && asked == 1 && strings.Contains(seen, "note-") &&
+	check("a token that expires is renewed without the user", err == nil && asked == 1 &&
+		strings.Contains(seen, "note-") &&
 		len(granted) > 0 && granted[0].Grant == "refresh_token", seen, asked, granted, err)
 	must(stage(nil, "live", 600))
 
 	must(stage(nil, "rotate"))
 	seen, asked, err = alice.use(call("memory_search", "query", "oranges"))
-	check("a token of the key before is good", err == nil && asked == 0 && strings.Contains(seen, "Likes oranges"), seen, asked, err)
+	check("a token of the key before is good", err == nil && asked == 0 &&
+		strings.Contains(seen, "Likes oranges"), seen, asked, err)
 	var dave *person
 	for begun := time.Now(); ; time.Sleep(time.Second) {
 		dave = newPerson("dave", nil)
@@ -232,12 +243,15 @@ func main() {
 			break
 		}
 	}
-	check("a token of the new key is good within half a minute", err == nil && strings.Contains(seen, "memory_save"), seen, err)
+	check("a token of the new key is good within half a minute", err == nil &&
+		strings.Contains(seen, "memory_save"), seen, err)
 	seen, asked, err = alice.use(call("memory_search", "query", "oranges"))
-	check("a token of the key that is gone leads to a new one", err == nil && asked == 1 && strings.Contains(seen, "Likes oranges"), seen, asked, err)
+	check("a token of the key that is gone leads to a new one", err == nil && asked == 1 &&
+		strings.Contains(seen, "Likes oranges"), seen, asked, err)
 	must(stage(nil, "stop"))
 	seen, asked, err = dave.use(call("memory_save", "content", "Likes milk."))
-	check("tokens stay good while the provider is down", err == nil && asked == 0 && strings.Contains(seen, "note-"), seen, asked, err)
+	check("tokens stay good while the provider is down", err == nil && asked == 0 &&
+		strings.Contains(seen, "note-"), seen, asked, err)
 	if failed {
 		os.Exit(1)
 	}
