@@ -163,7 +163,8 @@ async def main():
 
     (text, renewed, other), asked = await frank.use(outlive)
     check("a token that has expired is renewed without the user", asked == 1 and "note-" in text and other
-          and renewed == [{"grant": "refresh_token", "resource": f"{URL}/mcp", "verifier": False}], (text, renewed, other))
+          and renewed == [{"grant": "refresh_token", "resource": f"{URL}/mcp", "verifier": False}],
+          (text, renewed, other))
     await stage("live", 600)
 
     await stage("rotate")

@@ -92,12 +92,14 @@ type person struct {
 
 func newPerson(login string, change func(*auth.AuthorizationCodeHandlerConfig)) *person {
 	p := &person{}
+	metadata := &oauthex.ClientRegistrationMetadata{
+		ClientName: "test", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+	}
 	config := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: redirect, RequestRefreshToken: true,
 
-		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "test", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none",
-			GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}}},
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: metadata},
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
 			error) {
 			// The SDK asks for offline_access but not for a consent, without which OpenID
