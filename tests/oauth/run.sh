@@ -32,7 +32,7 @@ story() { # story NAME PROGRAM COMMAND...: PROGRAM of node, with a store and a p
 	local name=$1 program=$2
 	shift 2
 	mkdir "$work/$name"
-	HOME=$work/$name timeout 120 node "$program" "$work/loci" "$work/$name" "$@" >"$work/$name.out" 2>&1 &
+	HOME=$work/$name timeout 300 node "$program" "$work/loci" "$work/$name" "$@" >"$work/$name.out" 2>&1 &
 	stories+=("$!")
 }
 story typescript story.mjs

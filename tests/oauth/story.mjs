@@ -134,7 +134,7 @@ try {
       seen = await use(dave, "dave", names);
       break;
     } catch (error) {
-      if (Date.now() - begun > 40_000) throw error;
+      if (Date.now() - begun > 90_000) throw error;
       dave.held = undefined;
       await new Promise((later) => setTimeout(later, 1000));
     }

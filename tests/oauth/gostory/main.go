@@ -242,7 +242,7 @@ func main() {
 	var dave *person
 	for begun := time.Now(); ; time.Sleep(time.Second) {
 		dave = newPerson("dave", nil)
-		if seen, _, err = dave.use(names); err == nil || time.Since(begun) > 40*time.Second {
+		if seen, _, err = dave.use(names); err == nil || time.Since(begun) > 90*time.Second {
 			break
 		}
 	}
