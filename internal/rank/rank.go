@@ -42,7 +42,7 @@ const (
 
 	// What a text gets if the query names who says it: people tell of themselves, and do not say
 	// their names. What others say beside that is less likely meant, unless they are named, too.
-	signerShare = 0.1
+	signerShare = 0.08
 	othersPart  = 0.7
 
 	// What is left of a sum if the query asks for nothing: the best of all is then less
@@ -107,6 +107,7 @@ type Text struct {
 	Covered      float64 // how much of the query's weight it holds
 	Similarity   float64 // its cosine, if Embedded
 	Embedded     bool
+	Together     float64 // the cosine of it with those beside it, if Named; 0: not known
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
@@ -152,6 +153,12 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 	for i := range texts {
 		lifts[i] = lift(texts, out, i) * s.NeighbourShare
 	}
+	for i := range texts { // after the lifts: what stands beside a text would count twice in those
+		if more, t := texts[i].together(), texts[i]; more > t.Similarity {
+			t.Similarity = more
+			out[i] = own(&t, s)
+		}
+	}
 	// A text in no sequence has nothing to gain there, so both are brought to one scale.
 	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
 	for i := range texts {
@@ -171,6 +178,17 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 			p.Time = texts[i].InTime * timeAlone
 		}
 	}
+}
+
+// together is how similar a text is with what it was said to: "Three times a week" says little alone. It
+// counts for what somebody says whom the query names. Other texts merely follow one another, and
+// all that stands beside a good one would be similar. In long passages a sum of vectors says as little
+// as each of them.
+func (t *Text) together() float64 {
+	if !t.Named || t.Together == 0 {
+		return t.Similarity
+	}
+	return t.Similarity + float64((1-t.Long)*(t.Together-t.Similarity))
 }
 
 // times are parts times a factor, but for that of the time.

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -99,6 +100,9 @@ func (m *Matrix) Score(q *Query, row int) float32 {
 	m.check(len(q.codes))
 	return m.score(q, dot(q.codes, m.row(row)), row)
 }
+
+// AddTo adds a row to a sum of rows, of as many dimensions.
+func (m *Matrix) AddTo(sum []float32, row int) { Axpy(sum, m.scales[row], m.row(row)) }
 
 func (m *Matrix) row(row int) []int8 { return m.codes[row*m.dims : (row+1)*m.dims] }
 
@@ -213,6 +217,23 @@ func NewQuery(v []float32) *Query {
 		q.codes[i] = int16(code(x, scale))
 	}
 	return q
+}
+
+// Cosine is that of a query of unit length and a sum of rows ([Matrix.AddTo]), the same bits on every
+// machine. 0: the sum has no direction, because its rows cancel out or are not finite.
+func (q *Query) Cosine(sum []float32) float64 {
+	if len(sum) != len(q.codes) {
+		panic("vector: Cosine of different dimensions")
+	}
+	var dot, squares float64
+	for i, x := range sum { // the conversions forbid fused multiply-adds
+		dot += float64(float64(x) * float64(q.codes[i]))
+		squares += float64(float64(x) * float64(x))
+	}
+	if squares == 0 || math.IsNaN(squares) || math.IsInf(squares, 0) {
+		return 0
+	}
+	return float64(dot*q.scale) / math.Sqrt(squares)
 }
 
 // score multiplies in float64, where no product of two scales and a sum can

@@ -181,6 +181,36 @@ var sequenceCases = []testCase{
 			}
 		}
 	}},
+	{"what somebody says is compared together with what stands beside it", func(b *bench) {
+		for i, c := range []struct {
+			text    string
+			leaning float64
+		}{{"Bo: one", 0.9}, {"Ann: two", 0.8}, {"Bo: three", 0.1}, {"Ann: walrus", 0.2}, {"Bo: five", 0.7}, {"six", 0.6}, {"walrus", 0.3}} {
+			b.apply(changeOf(embedded(said(i+1, "talk", int64(i), c.text), c.leaning)))
+		}
+		b.put(said(8, "walk", 1, "Bo: telescope"), said(9, "walk", 2, "Ann: harbour"))
+		b.apply(changeOf(embedded(said(10, "walk", 3, "Bo: walrus"), 0.4)))
+		b.apply(changeOf(embedded(said(11, "alone", 1, "Ann: walrus"), 0.4)))
+		p := both("walrus", spaceA)
+		p.Sequences = true
+		sum := func(leanings ...float64) float64 {
+			var along, across float64
+			for _, l := range leanings {
+				along, across = along+l, across+math.Sqrt(1-l*l)
+			}
+			return along / math.Hypot(along, across)
+		}
+		h := b.byID(p, 20)
+		b.near("the five of a talk", h[id(4)].Together, sum(0.8, 0.1, 0.2, 0.7, 0.6))
+		b.near("its first", h[id(1)].Together, sum(0.9, 0.8, 0.1))
+		for what, n := range map[string]int{"nobody's": 7, "what stands beside texts without vectors": 10, "what stands alone": 11} {
+			b.exactly(what, h[id(n)].Together, 0)
+		}
+		b.apply(erasure(said(5, "talk", 4, "Bo: five")))
+		b.near("without the next", b.byID(p, 20)[id(4)].Together, sum(0.8, 0.1, 0.2, 0.6, 0.3))
+		p.Sequences = false
+		b.exactly("not asked for", b.byID(p, 20)[id(4)].Together, 0)
+	}},
 	{"a probe is weighed by how rare words are", func(b *bench) {
 		for i := 1; i <= 9; i++ {
 			b.apply(changeOf(embedded(record(i, "walrus "+strings.Repeat("x", i)), float64(i)/10)))
@@ -204,5 +234,21 @@ var sequenceCases = []testCase{
 		p.Reweigh = func(weight func(word string) float64) []float32 { common = weight("walrus"); return nil }
 		b.match(p, loci.Filter{}, 10)
 		b.same("weight in long texts", common, 1.0)
+	}}, {"a small word counts as rather rare", func(b *bench) {
+		for i := 1; i <= 9; i++ {
+			b.put(record(i, "my "+strings.Repeat("x", i)))
+		}
+		b.apply(changeOf(embedded(record(10, "walrus from Oslo"), 0.1)))
+		var common, rare, unheard float64
+		p := direction(spaceA)
+		p.Reweigh = func(weight func(word string) float64) []float32 {
+			common, rare, unheard = weight("my"), weight("from"), weight("what")
+			return nil
+		}
+		b.match(p, loci.Filter{}, 10)
+		rareness := func(holders float64) float64 { return math.Log(1 + (10-holders+0.5)/(holders+0.5)) }
+		b.exactly("one that many say", common, 0.75*rareness(9)+0.25*rareness(0))
+		b.exactly("one that one says", rare, 0.75*rareness(1)+0.25*rareness(0))
+		b.exactly("one that nobody says", unheard, rareness(0))
 	}},
 }

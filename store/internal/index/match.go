@@ -244,6 +244,7 @@ type search struct {
 	rests []float64 // memory for touch
 
 	beside map[place]*neighbours // that were looked for
+	sum    []float32             // memory for together
 }
 
 // Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all

@@ -284,8 +284,39 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
 			}
 		})
+		if h.Signer != "" && h.Embedded {
+			s.together(hits, at, h)
+		}
 	}
 	return nil
+}
+
+// together compares what somebody said, with what stands beside it, with the query. The vectors are
+// summed in the order in which they stand, so that the bits are the same in every store.
+func (s *search) together(hits map[place]*loci.Hit, at place, h *loci.Hit) {
+	query := s.parts[at.part].query
+	sum := resize(s.sum, s.parts[at.part].matrix.Dims())
+	clear(sum)
+	s.sum = sum
+	beside, n := s.around(at), 0
+	add := func(at place) {
+		if other := hits[at]; other != nil && other.Embedded {
+			sh := &s.parts[at.part]
+			row := sh.passages[sh.seen(at.entry).first+uint32(other.VectorSpan)].Row
+			sh.matrix.AddTo(sum, int(row))
+			n++
+		}
+	}
+	for i := beside[0].n - 1; i >= 0; i-- {
+		add(beside[0].list[i].place)
+	}
+	add(at)
+	for i := range beside[1].n {
+		add(beside[1].list[i].place)
+	}
+	if n > 1 {
+		h.Together = query.Cosine(sum)
+	}
 }
 
 // addBeside adds what stands next to some hits and is none yet, and returns it.

@@ -31,6 +31,9 @@ type bm25 struct {
 	contextIdeal float64 // the same of sequences
 }
 
+// smallRare is how far a small word counts as what no passage holds, when vectors are weighed.
+const smallRare = 0.25
+
 // rareness is the inverse document frequency of what some of all documents hold.
 func rareness(all, holders float64) float64 { return math.Log(1 + (all-holders+0.5)/(holders+0.5)) }
 
@@ -126,7 +129,8 @@ func (a *asked) listOf(sh *scoring) []posting {
 
 // rarity says how much a word of the query counts in its vector: the rarer in what is
 // searched, the more. In long passages a word says little of what they are about; from
-// 20 words on average rarity counts less, from 40 on not at all.
+// 20 words on average rarity counts less, from 40 on not at all. How common a small word is in all
+// texts is in its vector already, and who asks about what ("did I") is in the small words.
 func (s *search) rarity() func(word string) float64 {
 	if s.passages == 0 {
 		s.measure(false)
@@ -136,8 +140,12 @@ func (s *search) rarity() func(word string) float64 {
 		if s.passages == 0 || power == 0 {
 			return 1
 		}
-		term, _ := retrieval.Normalize(word)
-		return math.Pow(rareness(s.passages, float64(s.holders(term))), power)
+		term, small := retrieval.Normalize(word)
+		rare := rareness(s.passages, float64(s.holders(term)))
+		if small {
+			rare = float64((1-smallRare)*rare) + float64(smallRare*rareness(s.passages, 0))
+		}
+		return math.Pow(rare, power)
 	}
 }
 
