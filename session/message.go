@@ -95,12 +95,15 @@ func ParseMessage(data []byte) (Message, error) {
 	return parseMessage(object)
 }
 
-// ParseMessages reads a JSON array of messages; see [ParseMessage]. Errors name
-// the message, as in "messages[3].data.content".
+// ParseMessages reads a JSON array of messages; see [ParseMessage]. TooLarge: they have more
+// than [MaxAppendParts] parts. Errors name the message, as in "messages[3].data.content".
 func ParseMessages(data []byte) ([]Message, error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil || list == nil {
 		return nil, loci.Errorf(loci.Invalid, "messages must be a JSON array of messages")
+	}
+	if err := checkParts(list); err != nil {
+		return nil, err
 	}
 	out := make([]Message, len(list))
 	for i, raw := range list {
@@ -110,6 +113,51 @@ func ParseMessages(data []byte) ([]Message, error) {
 		}
 	}
 	return out, nil
+}
+
+// checkParts refuses messages, each valid JSON, with more parts than one append takes, before
+// anything is made of them: a part costs a hundred times what its bytes do.
+func checkParts(list []json.RawMessage) error {
+	parts := partCount(0)
+	for i, raw := range list {
+		if err := parts.add(raw); err != nil {
+			return inMessage(i, err)
+		}
+	}
+	return nil
+}
+
+// A partCount is how many blocks of content and calls of tools some messages have together.
+type partCount int
+
+// add counts a message, in any of its forms or its data alone.
+func (n *partCount) add(message []byte) error {
+	is := countParts(message, true)
+	*n += is
+	switch {
+	case is > MaxAppendParts:
+		return loci.Errorf(loci.TooLarge, "%d blocks of content and calls of tools; the limit is %d: split the message", is, MaxAppendParts)
+	case *n > MaxAppendParts:
+		return loci.Errorf(loci.TooLarge, "the messages up to this one have more than %d blocks of content and calls of tools: send this one and those after it in another call", MaxAppendParts)
+	}
+	return nil
+}
+
+func countParts(object []byte, outside bool) (n partCount) {
+	_ = loci.EachJSON(object, func(key string, value []byte) error {
+		switch key {
+		case "data", "kwargs":
+			if outside {
+				n += countParts(value, false)
+			}
+		case "content", "tool_calls", "invalid_tool_calls":
+			if value[0] == '[' {
+				n += partCount(loci.CountJSON(value))
+			}
+		}
+		return nil
+	})
+	return n
 }
 
 // inMessage says which message of a list an error is about.
