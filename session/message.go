@@ -233,14 +233,7 @@ func constructedMessage(object fields) (Message, error) {
 
 // newMessage checks a message and makes it. place is where its data were written.
 func newMessage(typ MessageType, data json.RawMessage, place string) (Message, error) {
-	if !typ.known() {
-		return Message{}, loci.Errorf(loci.Invalid, "type %q is not known: must be one of ai, chat, function, generic, human, remove, system, tool or a %s", loci.ClipLabel(string(typ)), "…"+chunk)
-	}
-	var object fields
-	if json.Unmarshal(data, &object) != nil || object == nil {
-		return Message{}, loci.Errorf(loci.Invalid, "%s must be a JSON object", place)
-	}
-	if err := checkMessageData(typ, object, place); err != nil {
+	if err := checkMessage(typ, data, place); err != nil {
 		return Message{}, err
 	}
 	var compact bytes.Buffer
@@ -248,6 +241,17 @@ func newMessage(typ MessageType, data json.RawMessage, place string) (Message, e
 		return Message{}, loci.Errorf(loci.Invalid, "%s is not JSON", place)
 	}
 	return Message{Type: typ, Data: compact.Bytes()}, nil
+}
+
+func checkMessage(typ MessageType, data json.RawMessage, place string) error {
+	if !typ.known() {
+		return loci.Errorf(loci.Invalid, "type %q is not known: must be one of ai, chat, function, generic, human, remove, system, tool or a %s", loci.ClipLabel(string(typ)), "…"+chunk)
+	}
+	var object fields
+	if json.Unmarshal(data, &object) != nil || object == nil {
+		return loci.Errorf(loci.Invalid, "%s must be a JSON object", place)
+	}
+	return checkMessageData(typ, object, place)
 }
 
 // Validate checks a message that was not read by [ParseMessage].
@@ -258,8 +262,7 @@ func (m Message) Validate() error {
 	if err := loci.CheckJSON("data", m.Data); err != nil {
 		return err
 	}
-	_, err := newMessage(m.Type, m.Data, "data")
-	return err
+	return checkMessage(m.Type, m.Data, "data")
 }
 
 func (m Message) checkSize() error {
