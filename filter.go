@@ -82,6 +82,20 @@ type SlotRange = condition.Slots
 // SlotsBeginning is the range of the slots that begin with a prefix; "" is the zero range.
 func SlotsBeginning(prefix string) SlotRange { return condition.SlotsBeginning(prefix) }
 
+// A Trace is what the JSON of the tags and the attributes of records must hold for a filter to select
+// them, so that a store need not read the others: each text in it, and each whole number. JSON with a
+// backslash may write a text in another way, and one with an exponent a number.
+type Trace struct{ Tags, Texts, Numbers []string }
+
+// Trace returns the trace of the filter's Tags and Where.
+func (f *Filter) Trace() (t Trace) {
+	for _, tag := range f.Tags {
+		t.Tags = append(t.Tags, `"`+tag+`"`)
+	}
+	t.Texts, t.Numbers = f.Where.conditions.Traces("subject", "predicate", "content") // Match looks elsewhere for these, too
+	return t
+}
+
 // Covers reports whether the filter reaches a namespace.
 func (f *Filter) Covers(n Namespace) bool {
 	for _, within := range f.Within {
@@ -133,19 +147,19 @@ func (w Where) Match(r *Record) bool {
 	if w.IsZero() {
 		return true
 	}
-	doc, err := attribute.Object(r.Attributes)
+	doc, err := attribute.Some(r.Attributes, w.asks)
 	if err != nil {
 		return false
 	}
-	if r.Kind == KindFact {
+	if r.Kind == KindFact && (w.asks("subject") || w.asks("predicate")) {
 		doc = addKey(r, doc)
 	}
-	content, _ := doc["content"].(map[string]any)
+	content, _ := doc[attribute.Content].(map[string]any)
 	for _, c := range w.conditions {
 		have, ok := doc[c.Key]
 		switch {
 		case ok:
-		case r.Kind == KindFact && c.Key == "content":
+		case r.Kind == KindFact && c.Key == attribute.Content:
 			have = r.Text
 		case r.Kind == KindFact:
 			have = content[c.Key]
@@ -155,4 +169,10 @@ func (w Where) Match(r *Record) bool {
 		}
 	}
 	return true
+}
+
+// asks reports whether Match looks for an attribute of a name.
+func (w Where) asks(name string) bool {
+	return name == attribute.Content ||
+		slices.ContainsFunc(w.conditions, func(c condition.Condition) bool { return c.Key == name })
 }

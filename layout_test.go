@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 		"internal/maturity", "internal/mcpmemory", "internal/patience", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
 		"internal/sequence", "internal/shown", "internal/turn", "internal/when",
 	},
-	"internal/attribute":    {"internal/jsonform"},
+	"internal/attribute":    {"internal/jsonform", "internal/jsonguard"},
 	"internal/admission":    {},
 	"internal/caller":       {},
 	"internal/embedcall":    {"internal/patience", "internal/trail"},

@@ -21,7 +21,11 @@ const (
 	MaxPut      = 64 << 20 // bytes of all values of one put
 	MaxMetadata = 1 << 20  // bytes of the metadata that filters match
 	MaxChannels = 10_000   // channels of one checkpoint, writes of one call
+	MaxWrites   = 17 << 20 // bytes of the writes of one call, each with 512 bytes beside its value
 )
+
+// writeCost is what a write counts beside its value.
+const writeCost = 512
 
 // EmptyType is the type of a value that says a channel holds nothing. It is not stored.
 const EmptyType = "empty"
@@ -348,11 +352,24 @@ func (c *Handle) PutWrites(ctx context.Context, thread, namespace, id string, wr
 	return err
 }
 
+// checkWrites checks the writes of one call, their number and size first.
 func checkWrites(writes []Write) error {
 	if len(writes) > MaxChannels {
 		return loci.Errorf(loci.TooLarge, "writes has %d entries; the limit is %d", len(writes), MaxChannels)
 	}
 	total := 0
+	for i := range writes {
+		total += writeCost + len(writes[i].Value.Data)
+	}
+	if total > MaxWrites {
+		return loci.Errorf(loci.TooLarge, "the writes have %d bytes, of which each has %d beside its value; the limit is %d: store them in several calls",
+			total, writeCost, MaxWrites)
+	}
+	return eachWrite(writes)
+}
+
+// eachWrite checks writes one by one: a checkpoint may have those of many calls.
+func eachWrite(writes []Write) error {
 	for i := range writes {
 		w := &writes[i]
 		for _, err := range []error{
@@ -365,10 +382,6 @@ func checkWrites(writes []Write) error {
 				return err
 			}
 		}
-		total += len(w.Value.Data)
-	}
-	if total > MaxPut {
-		return loci.Errorf(loci.TooLarge, "the writes have %d bytes; the limit is %d: store them in several calls", total, MaxPut)
 	}
 	return nil
 }

@@ -425,3 +425,23 @@ func wantError(t testing.TB, err error, want string) {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }
+
+// The writes of one call are bounded by what they take together: each of them and its value.
+func TestWritesOfACallAreBounded(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	const beside, n = 512, 4
+	value := bytes.Repeat([]byte("x"), checkpoint.MaxWrites/n-beside)
+	writes := make([]checkpoint.Write, n)
+	for i := range writes {
+		writes[i] = locitest.Write("a", i, "ch", string(value))
+	}
+	put := func() error { return checkpoint.Of(m).PutWrites(t.Context(), "t", "", "c", writes) }
+	if err := put(); err != nil {
+		t.Errorf("as much as fits: %v", err)
+	}
+	writes[0].Value.Data = append(value, 'x')
+	locitest.WantCode(t, put(), loci.TooLarge)
+	if want := "the writes have 17825793 bytes, of which each has 512 beside its value; the limit is 17825792: store them in several calls"; put().Error() != want {
+		t.Errorf("one byte more: %v", put())
+	}
+}

@@ -226,7 +226,7 @@ func (t *taker) Check() error {
 			err = whole.check()
 		}
 		if err == nil {
-			err = checkWrites(in.writes)
+			err = eachWrite(in.writes)
 		}
 		if err != nil {
 			e := *loci.AsError(err)

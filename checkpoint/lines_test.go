@@ -3,6 +3,7 @@ package checkpoint_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -230,5 +231,26 @@ func TestExportOfCheckpointsWhereNobodyKeepsThem(t *testing.T) {
 	if e := loci.AsError(err); e == nil || e.Code != loci.Unsupported ||
 		e.Error() != `line 2: kind "checkpoint_value" is not known to this build` {
 		t.Errorf("%v", err)
+	}
+}
+
+// A checkpoint may have the writes of many calls, more than one call takes: its export is imported.
+func TestWritesOfManyCallsComeBack(t *testing.T) {
+	from := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	locitest.PutCheckpoint(t, from, locitest.Checkpoint("t", "", "1", "", "{}", nil, nil))
+	const calls, each = 11, 1000
+	for call := range calls {
+		writes := make([]checkpoint.Write, each)
+		for i := range writes {
+			writes[i] = locitest.Write(fmt.Sprint("task", call), i, "ch", "v")
+		}
+		locitest.PutWrites(t, from, "t", "1", writes...)
+	}
+	to := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	if _, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil); err != nil {
+		t.Fatal(err)
+	}
+	if all := everyCheckpoint(t, to); len(all) != 1 || len(all[0].Writes) != calls*each {
+		t.Errorf("%d checkpoints came back, the first with %d writes", len(all), len(all[0].Writes))
 	}
 }

@@ -216,7 +216,8 @@ type (
 func (a *API) messageRoutes() {
 	const one = "/v1/sessions/{session_id}/"
 	route(a, endpoint{method: http.MethodPost, path: one + "messages", id: "append_messages", summary: "Append messages to a session", scope: loci.ScopeWrite,
-		writes: true, value: true, detail: "All of them or none, up to 1000. A session that is not there is created."}, a.appendMessages)
+		writes: true, value: true, detail: "All of them or none: up to 1000, with up to 10000 blocks of content and calls of tools together. A session that is not there is created."},
+		a.appendMessages)
 	route(a, endpoint{method: http.MethodGet, path: one + "messages", id: "list_messages", summary: "Read the messages of a session", scope: loci.ScopeRead}, a.history)
 	route(a, endpoint{method: http.MethodPost, path: one + "trim", id: "trim_session", summary: "Erase the oldest messages of a session", scope: loci.ScopeDelete,
 		writes: true, detail: "System messages stay and count. What is kept never begins with the result of a tool call, and holds none whose call is gone."},

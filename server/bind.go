@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -55,9 +56,13 @@ func CheckAddress(address string) error {
 	if address == systemdSocket {
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
 		return loci.Errorf(loci.Invalid,
 			"the address %q must be a host and a port, such as 127.0.0.1:7437, or unix:/path, or systemd", address)
+	}
+	if n, err := strconv.Atoi(port); (err == nil || errors.Is(err, strconv.ErrRange)) && (n < 0 || n > 65535) {
+		return loci.Errorf(loci.Invalid, "the port of the address %q must be 0 to 65535; 0 takes one that is free", address)
 	}
 	return nil
 }

@@ -45,18 +45,20 @@ func TestWhereItMayListen(t *testing.T) {
 		}
 	}
 	for want, b := range map[string]Binding{
-		"needs both":                 {TLS: TLSFiles, Certificate: "c"},
-		"needs both http.tls_cert":   {TLS: TLSFiles, Key: "k"},
-		"http.tls_client_ca need":    {ClientCA: "x"},
-		"needs http.proxies":         {TLS: TLSProxy},
-		"http.proxies needs":         {Proxies: []string{"10.0.0.1"}},
-		"is everybody":               {TLS: TLSProxy, Proxies: []string{"0.0.0.0/0"}},
-		`"::/0" is everybody`:        {TLS: TLSProxy, Proxies: []string{"10.0.0.1", "::/0"}},
-		"must be an address such as": {TLS: TLSProxy, Proxies: []string{"proxy.example.com"}},
-		"no address":                 {Addresses: []string{}},
-		"a host and a port":          {Addresses: []string{"127.0.0.1"}},
-		"by its whole path":          {Addresses: []string{"unix:loci.sock"}},
-		"handed over no socket":      {Addresses: []string{"systemd"}},
+		"needs both":                  {TLS: TLSFiles, Certificate: "c"},
+		"needs both http.tls_cert":    {TLS: TLSFiles, Key: "k"},
+		"http.tls_client_ca need":     {ClientCA: "x"},
+		"needs http.proxies":          {TLS: TLSProxy},
+		"http.proxies needs":          {Proxies: []string{"10.0.0.1"}},
+		"is everybody":                {TLS: TLSProxy, Proxies: []string{"0.0.0.0/0"}},
+		`"::/0" is everybody`:         {TLS: TLSProxy, Proxies: []string{"10.0.0.1", "::/0"}},
+		"must be an address such as":  {TLS: TLSProxy, Proxies: []string{"proxy.example.com"}},
+		"no address":                  {Addresses: []string{}},
+		"a host and a port":           {Addresses: []string{"127.0.0.1"}},
+		"must be 0 to 65535":          {Addresses: []string{"127.0.0.1:65536"}},
+		"99999999999999999999\" must": {Addresses: []string{"127.0.0.1:99999999999999999999"}},
+		"by its whole path":           {Addresses: []string{"unix:loci.sock"}},
+		"handed over no socket":       {Addresses: []string{"systemd"}},
 	} {
 		if b.Addresses == nil {
 			b.Addresses = []string{"127.0.0.1:0"}

@@ -66,7 +66,7 @@ func (s *Handle) change(
 // TooLarge: there is no room for the newest message, beside system messages or
 // without the call whose result it is; then nothing is stored.
 //
-// Up to 1000 messages of up to 1 MiB. Credentials in them are taken out as in any memory.
+// Up to 1000 messages of up to 1 MiB, with up to [MaxAppendParts] parts together. Credentials in them are taken out as in any memory.
 // An embedder that is slow or down does not delay it: the messages are found by their
 // words at once, and by meaning after [loci.Engine.Backfill].
 func (s *Handle) Append(ctx context.Context, id string, messages []Message) (Appended, error) {
@@ -144,7 +144,16 @@ func (s *Handle) newAppending(messages []Message) (*appending, error) {
 	if size > MaxAppendBytes {
 		return nil, loci.Errorf(loci.TooLarge, "messages have %d bytes; the limit is %d: append them in several calls", size, MaxAppendBytes)
 	}
-	return s.draftAll(messages, s.draftMessage)
+	parts := partCount(0)
+	return s.draftAll(messages, func(m Message) (loci.Record, error) {
+		if err := m.Validate(); err != nil {
+			return loci.Record{}, err
+		}
+		if err := parts.add(m.Data); err != nil {
+			return loci.Record{}, err
+		}
+		return s.draftParsed(m)
+	})
 }
 
 func (s *Handle) draftAll(messages []Message, draft func(Message) (loci.Record, error)) (*appending, error) {

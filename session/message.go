@@ -95,12 +95,15 @@ func ParseMessage(data []byte) (Message, error) {
 	return parseMessage(object)
 }
 
-// ParseMessages reads a JSON array of messages; see [ParseMessage]. Errors name
-// the message, as in "messages[3].data.content".
+// ParseMessages reads a JSON array of messages; see [ParseMessage]. TooLarge: they have more
+// than [MaxAppendParts] parts. Errors name the message, as in "messages[3].data.content".
 func ParseMessages(data []byte) ([]Message, error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil || list == nil {
 		return nil, loci.Errorf(loci.Invalid, "messages must be a JSON array of messages")
+	}
+	if err := checkParts(list); err != nil {
+		return nil, err
 	}
 	out := make([]Message, len(list))
 	for i, raw := range list {
@@ -110,6 +113,51 @@ func ParseMessages(data []byte) ([]Message, error) {
 		}
 	}
 	return out, nil
+}
+
+// checkParts refuses messages, each valid JSON, with more parts than one append takes, before
+// anything is made of them: a part costs a hundred times what its bytes do.
+func checkParts(list []json.RawMessage) error {
+	parts := partCount(0)
+	for i, raw := range list {
+		if err := parts.add(raw); err != nil {
+			return inMessage(i, err)
+		}
+	}
+	return nil
+}
+
+// A partCount is how many blocks of content and calls of tools some messages have together.
+type partCount int
+
+// add counts a message, in any of its forms or its data alone.
+func (n *partCount) add(message []byte) error {
+	is := countParts(message, true)
+	*n += is
+	switch {
+	case is > MaxAppendParts:
+		return loci.Errorf(loci.TooLarge, "%d blocks of content and calls of tools; the limit is %d: split the message", is, MaxAppendParts)
+	case *n > MaxAppendParts:
+		return loci.Errorf(loci.TooLarge, "the messages up to this one have more than %d blocks of content and calls of tools: send this one and those after it in another call", MaxAppendParts)
+	}
+	return nil
+}
+
+func countParts(object []byte, outside bool) (n partCount) {
+	_ = loci.EachJSON(object, func(key string, value []byte) error {
+		switch key {
+		case "data", "kwargs":
+			if outside {
+				n += countParts(value, false)
+			}
+		case "content", "tool_calls", "invalid_tool_calls":
+			if value[0] == '[' {
+				n += partCount(loci.CountJSON(value))
+			}
+		}
+		return nil
+	})
+	return n
 }
 
 // inMessage says which message of a list an error is about.
@@ -185,14 +233,7 @@ func constructedMessage(object fields) (Message, error) {
 
 // newMessage checks a message and makes it. place is where its data were written.
 func newMessage(typ MessageType, data json.RawMessage, place string) (Message, error) {
-	if !typ.known() {
-		return Message{}, loci.Errorf(loci.Invalid, "type %q is not known: must be one of ai, chat, function, generic, human, remove, system, tool or a %s", loci.ClipLabel(string(typ)), "…"+chunk)
-	}
-	var object fields
-	if json.Unmarshal(data, &object) != nil || object == nil {
-		return Message{}, loci.Errorf(loci.Invalid, "%s must be a JSON object", place)
-	}
-	if err := checkMessageData(typ, object, place); err != nil {
+	if err := checkMessage(typ, data, place); err != nil {
 		return Message{}, err
 	}
 	var compact bytes.Buffer
@@ -200,6 +241,17 @@ func newMessage(typ MessageType, data json.RawMessage, place string) (Message, e
 		return Message{}, loci.Errorf(loci.Invalid, "%s is not JSON", place)
 	}
 	return Message{Type: typ, Data: compact.Bytes()}, nil
+}
+
+func checkMessage(typ MessageType, data json.RawMessage, place string) error {
+	if !typ.known() {
+		return loci.Errorf(loci.Invalid, "type %q is not known: must be one of ai, chat, function, generic, human, remove, system, tool or a %s", loci.ClipLabel(string(typ)), "…"+chunk)
+	}
+	var object fields
+	if json.Unmarshal(data, &object) != nil || object == nil {
+		return loci.Errorf(loci.Invalid, "%s must be a JSON object", place)
+	}
+	return checkMessageData(typ, object, place)
 }
 
 // Validate checks a message that was not read by [ParseMessage].
@@ -210,8 +262,7 @@ func (m Message) Validate() error {
 	if err := loci.CheckJSON("data", m.Data); err != nil {
 		return err
 	}
-	_, err := newMessage(m.Type, m.Data, "data")
-	return err
+	return checkMessage(m.Type, m.Data, "data")
 }
 
 func (m Message) checkSize() error {

@@ -58,13 +58,12 @@ func openAIMessage(object fields) (Message, error) {
 	if err != nil {
 		return Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %s", err)
 	}
-	m, err := newMessage(typ, encoded, "data")
-	if err != nil {
+	if err := checkMessage(typ, encoded, "data"); err != nil {
 		e := *loci.AsError(err)
 		e.Msg = strings.TrimPrefix(e.Msg, "data.") // the field as the caller wrote it
 		return Message{}, &e
 	}
-	return m, nil
+	return Message{Type: typ, Data: encoded}, nil
 }
 
 // openAICall is a tool call as OpenAI's chat has it.

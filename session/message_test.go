@@ -237,3 +237,54 @@ func TestPartsAreCheckedWithoutDecodingThem(t *testing.T) {
 		}
 	}
 }
+
+// talkative are messages that call tools, as OpenAI's chat has them.
+func talkative(messages, calls int) string {
+	const call = `{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}`
+	one := `{"role":"assistant","content":"","tool_calls":[` + call + strings.Repeat(","+call, calls-1) + `]}`
+	return "[" + one + strings.Repeat(","+one, messages-1) + "]"
+}
+
+// The parts of all messages of a call are bounded together, before anything is made of them.
+func TestPartsOfACallAreBounded(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	most, tooMany := talkative(100, session.MaxAppendParts/100), talkative(101, session.MaxAppendParts/100)
+	const refused = "messages[100]: the messages up to this one have more than 10000 blocks of content and calls of tools: send this one and those after it in another call"
+	said, err := session.ParseMessages([]byte(most))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Of(m).Append(t.Context(), "most", said); err != nil {
+		t.Error(err)
+	}
+	for name, call := range map[string]func() error{
+		"parsed":   func() error { _, err := session.ParseMessages([]byte(tooMany)); return err },
+		"appended": func() error { _, err := session.Of(m).Append(t.Context(), "a", append(said, said[0])); return err },
+		"imported": func() error {
+			_, err := session.Of(m).Import(t.Context(), strings.NewReader(tooMany), session.Import{ID: "i"})
+			return err
+		},
+	} {
+		if err := call(); loci.AsError(err).Code != loci.TooLarge || err.Error() != refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	const call = `{"name":"f","args":{}}`
+	single := `[{"type":"ai","data":{"content":["a"],"tool_calls":[` + call + strings.Repeat(","+call, session.MaxAppendParts-1) + `]}}]`
+	if _, err := session.ParseMessages([]byte(single)); err == nil ||
+		err.Error() != "messages[0]: 10001 blocks of content and calls of tools; the limit is 10000: split the message" {
+		t.Errorf("one message: %v", err)
+	}
+	done, err := session.Of(m).Import(t.Context(), strings.NewReader(tooMany), session.Import{ID: "p", Parts: true})
+	if err != nil || done.Imported != 101 {
+		t.Errorf("in parts: %+v, %v", done, err)
+	}
+	changes, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventImported}}, loci.Page{})
+	if err != nil || len(changes) != 2 {
+		t.Errorf("%d changes of an import in parts, %v; want 2", len(changes), err)
+	}
+	allocated := testing.AllocsPerRun(2, func() { _, err = session.ParseMessages([]byte(tooMany)) })
+	if allocated > 2000 {
+		t.Errorf("%.0f allocations to refuse %d messages", allocated, 101)
+	}
+}

@@ -86,17 +86,9 @@ type messageBody struct {
 	Prefix int `json:"prefix,omitzero"`
 }
 
-// draftMessage checks a message, takes credentials out of it and makes its record,
-// all but its id, its place and its times.
-func (s *Handle) draftMessage(in Message) (loci.Record, error) {
-	if err := in.Validate(); err != nil {
-		return loci.Record{}, err
-	}
-	return s.draftParsed(in)
-}
-
-// draftParsed is draftMessage for a message that was checked as it was read: checking
-// each message twice would take a fifth of the time of a large import.
+// draftParsed takes credentials out of a message and makes its record, all but its id, its place
+// and its times. The message was checked as it was read: checking each message twice would take
+// a fifth of the time of a large import.
 func (s *Handle) draftParsed(in Message) (loci.Record, error) {
 	if err := in.checkSize(); err != nil { // what it was read from may have been shorter
 		return loci.Record{}, err

@@ -18,6 +18,7 @@ const (
 	MaxMetadata       = 16 << 10 // bytes of a session's metadata as JSON
 	MaxAppend         = 1000     // messages of one append
 	MaxAppendBytes    = 64 << 20 // bytes of the messages of one append, as JSON
+	MaxAppendParts    = 10_000   // blocks and calls of tools of the messages of one append, or of one change of an import
 	MaxImportMessages = 100_000  // messages of one import
 )
 

@@ -25,7 +25,7 @@ const (
 const MaxImportBytes = 256 << 20
 
 // MaxPart and MaxPartBytes bound what an import stores in one change, which others
-// wait for: messages, and the bytes of their JSON.
+// wait for: messages, and the bytes of their JSON. So does MaxAppendParts.
 const (
 	MaxPart      = 5000
 	MaxPartBytes = 4 << 20
@@ -215,18 +215,19 @@ func (in *importing) part(i int) *appending {
 }
 
 // divide finds the parts of a document. The last one may be empty.
-func (in *importing) divide(parts bool) error {
-	size, from := 0, 0
+func (in *importing) divide(several bool) error {
+	size, from, parts := 0, 0, partCount(0)
 	for i, m := range in.messages {
-		if i > from && (i-from == MaxPart || size+len(m.Data) > MaxPartBytes) {
+		full := parts.add(m.Data) != nil
+		if i > from && (full || i-from == MaxPart || size+len(m.Data) > MaxPartBytes) {
 			in.ends = append(in.ends, i)
-			size, from = 0, i
+			size, from, parts = 0, i, countParts(m.Data, false)
 		}
 		size += len(m.Data)
 	}
 	in.ends = append(in.ends, len(in.messages))
 	switch {
-	case parts || len(in.ends) == 1:
+	case several || len(in.ends) == 1:
 		return nil
 	case len(in.messages) > MaxPart:
 		return loci.Errorf(loci.TooLarge, "messages has %d entries; the limit of one import is %d: import the others with mode append", len(in.messages), MaxPart)
@@ -272,6 +273,11 @@ func (s *Handle) readDocument(r io.Reader, parts bool) (*importing, error) {
 		return nil, loci.Errorf(loci.Invalid, "messages must be a list")
 	case len(document.Messages) > MaxImportMessages:
 		return nil, loci.Errorf(loci.TooLarge, "messages has %d entries; the limit is %d: import it in parts, with mode append", len(document.Messages), MaxImportMessages)
+	}
+	if !parts {
+		if err := checkParts(document.Messages); err != nil {
+			return nil, err
+		}
 	}
 	in := &importing{s: s, session: document.Session}
 	if err := in.readMessages(document.Messages); err != nil {

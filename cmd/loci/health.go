@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -54,7 +55,12 @@ func (c *healthCmd) Run(a *app) error {
 	}
 	reply, err := client.Do(request)
 	if err != nil {
-		return &loci.Error{Code: loci.Unavailable, Msg: "no server answers: " + err.Error(), Err: err,
+		msg := "no server answers: " + err.Error()
+		var dial *net.OpError
+		if errors.As(err, &dial) && dial.Op == "dial" && !dial.Timeout() {
+			msg = "no server answers: nothing listens at " + strings.TrimSuffix(address, path)
+		}
+		return &loci.Error{Code: loci.Unavailable, Msg: msg, Err: err,
 			Recovery: "Start it with \"loci serve\", or give the address of another one with --listen."}
 	}
 	said, err := io.ReadAll(io.LimitReader(reply.Body, 1<<20))

@@ -8,6 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/spelling"
 )
 
 // usageError is Invalid for arguments that do not fit the command line.
@@ -44,6 +45,7 @@ var noInteger = regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*"
 // plainly says what the parser says in words for people who write commands, not grammars.
 func plainly(node *kong.Node, fault string) string {
 	command, root := pathOf(node), node.Parent == nil
+	fault = nearAlone(fault)
 	if strings.HasPrefix(fault, "expected one of ") || fault == `expected "`+only(node)+`"` {
 		if root {
 			return "a command is missing"
@@ -59,6 +61,33 @@ func plainly(node *kong.Node, fault string) string {
 		return command + " has no command " + what
 	}
 	return noInteger.ReplaceAllString(fault, "$1 is no whole number")
+}
+
+// suggestion is how the parser ends when a name is like others.
+var suggestion = regexp.MustCompile(`^(.* -{0,2})([^ ]+), did you mean (?:one of )?(.*)\?$`)
+
+// nearAlone leaves of the names that the parser suggests those that are near: to it "tag" is like
+// "bad", since it allows two slips in a name of any length.
+func nearAlone(fault string) string {
+	parts := suggestion.FindStringSubmatch(fault)
+	if parts == nil {
+		return fault
+	}
+	var near []string
+	for _, quoted := range strings.Split(parts[3], ", ") {
+		name := strings.TrimLeft(strings.Trim(quoted, `"`), "-")
+		if strings.HasPrefix(name, parts[2]) || spelling.Nearest(parts[2], []string{name}) != "" {
+			near = append(near, quoted)
+		}
+	}
+	switch said := parts[1] + parts[2]; len(near) {
+	case 0:
+		return said
+	case 1:
+		return said + ", did you mean " + near[0] + "?"
+	default:
+		return said + ", did you mean one of " + strings.Join(near, ", ") + "?"
+	}
 }
 
 // only is the one command below another.

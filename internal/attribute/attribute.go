@@ -3,11 +3,13 @@
 package attribute
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
 
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // Content is the name that metadata cannot have.
@@ -26,6 +28,21 @@ func Object(attributes json.RawMessage) (map[string]any, error) {
 		err = errNoObject
 	}
 	return object, err
+}
+
+// Some is Object with the members alone whose name is asked for: a filter looks at two of many.
+func Some(attributes json.RawMessage, asked func(name string) bool) (map[string]any, error) {
+	text := bytes.TrimLeft(attributes, " \t\r\n")
+	if len(text) == 0 || text[0] != '{' || !jsonguard.Valid(text) {
+		return Object(attributes)
+	}
+	some := map[string]any{}
+	return some, jsonguard.Each(text, func(name string, value []byte) (err error) {
+		if asked(name) {
+			some[name], err = jsonform.Decode(value)
+		}
+		return err
+	})
 }
 
 // Split takes attributes apart: the structured content, if any, and the metadata.

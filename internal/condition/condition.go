@@ -2,12 +2,14 @@
 package condition
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math/big"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -122,6 +124,37 @@ func isOperators(w map[string]any) bool {
 // Holds reports whether the value of the key meets the condition. A missing value is nil.
 func (c Condition) Holds(have any) bool { return matches(have, c.want) }
 
+// Traces are texts that the JSON of an object has, unless it has a backslash, if it meets all
+// conditions but those on the keys that are left out: the names of what must be there, and its value
+// where that is to be a text. numbers are whole numbers that it has in digits, unless it has one with
+// an exponent.
+func (s Set) Traces(without ...string) (texts, numbers []string) {
+	for _, c := range s {
+		if slices.Contains(without, c.Key) || c.Holds(nil) {
+			continue
+		}
+		texts = append(texts, `"`+c.Key+`"`)
+		want := c.want
+		if operators, ok := want.(map[string]any); ok {
+			want = operators["$eq"] // nil where there is none
+		}
+		switch w := want.(type) {
+		case string:
+			texts = append(texts, `"`+w+`"`)
+		case json.Number:
+			if whole(w.String()) {
+				numbers = append(numbers, w.String())
+			}
+		}
+	}
+	return texts, numbers
+}
+
+// whole reports whether a number is written as a whole one; −0 may be written without its sign.
+func whole(number string) bool {
+	return strings.Trim(number, "-0123456789") == "" && number != "-0"
+}
+
 func matches(have, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -210,6 +243,15 @@ func compareJSON(a, b any) (order int, ok bool) {
 	bs, bIsString := b.(string)
 	if aIsString && bIsString {
 		return strings.Compare(as, bs), true
+	}
+	if an, isNumber := a.(json.Number); isNumber { // most are small and whole: nothing is made to compare these
+		if bn, isNumber := b.(json.Number); isNumber {
+			x, xerr := strconv.ParseInt(an.String(), 10, 64)
+			y, yerr := strconv.ParseInt(bn.String(), 10, 64)
+			if xerr == nil && yerr == nil {
+				return cmp.Compare(x, y), true
+			}
+		}
 	}
 	x, xok := number(a)
 	y, yok := number(b)

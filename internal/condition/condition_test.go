@@ -2,6 +2,7 @@ package condition
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -108,6 +109,28 @@ func TestSlots(t *testing.T) {
 		s := SlotsBeginning(c.prefix)
 		if got := s.Contains(c.slot); got != c.want || s.IsZero() != (c.prefix == "") {
 			t.Errorf("%q in %q, which is %+v: %v", c.slot, c.prefix, s, got)
+		}
+	}
+}
+
+// What meets a filter has its traces, and what has none of them need not be looked at.
+func TestTraces(t *testing.T) {
+	for filter, want := range map[string]string{
+		`{"a":"x"}`: `["a" "x"] []`, `{"a":{"$eq":"x"}}`: `["a" "x"] []`, `{"a":17}`: `["a"] [17]`, `{"a":-3}`: `["a"] [-3]`,
+		`{"a":-0}`: `["a"] []`, `{"a":1.5}`: `["a"] []`, `{"a":1e3}`: `["a"] []`, `{"a":{"$gt":17}}`: `["a"] []`,
+		`{"a":{"$ne":17}}`: `[] []`, `{"a":null}`: `[] []`, `{"a":{"b":"x"}}`: `["a"] []`, `{"a":["x"]}`: `["a"] []`,
+		`{"a":true,"left":"x"}`: `["a"] []`, `{"a":{"$ne":null}}`: `["a"] []`,
+	} {
+		object, err := jsonform.Decode([]byte(filter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := Parse(object.(map[string]any))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if texts, numbers := set.Traces("left"); fmt.Sprint(texts, " ", numbers) != want {
+			t.Errorf("%s: %v %v, want %s", filter, texts, numbers, want)
 		}
 	}
 }

@@ -161,6 +161,13 @@ func (c *conditions) where(f *loci.Filter, names *batch.Names) (exact bool) {
 		c.add("r.created_at < " + c.arg(batch.FirstMilli(f.Until)))
 	}
 	c.moment(f)
+	t := f.Trace() // leaves out what need not be sent; the rest is decided here
+	for _, tag := range t.Tags {
+		c.add("(position(" + c.arg([]byte(tag)) + "::bytea in r.tags) > 0 OR position('\\x5c'::bytea in r.tags) > 0)")
+	}
+	for _, text := range t.Texts {
+		c.add("(position(" + c.arg([]byte(text)) + "::bytea in r.attributes) > 0 OR position('\\x5c'::bytea in r.attributes) > 0)")
+	}
 	return len(f.Tags) == 0 && f.Where.IsZero() && f.MinConfidence == 0
 }
 

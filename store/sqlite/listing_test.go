@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,5 +215,50 @@ func TestCountsReadLittle(t *testing.T) {
 	}
 	if got := plan(t, db, countedSpaces); strings.Contains(got, "SCAN v") || strings.Contains(got, "SCAN r") {
 		t.Errorf("spaces are counted by\n%s", got)
+	}
+}
+
+func meets(t *testing.T, filter map[string]any) loci.Where {
+	t.Helper()
+	w, err := loci.ParseWhere(filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// What cannot meet a condition on tags or attributes does not come out of SQLite.
+func TestWhatCannotMeetAFilterIsLeftInTheFile(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	const records = 2000
+	for part := range slices.Chunk(make([]struct{}, records), 500) {
+		var c loci.Change
+		for i := range part {
+			one := note("walrus")
+			one.Put[0].Record.Tags = []string{"t"}
+			one.Put[0].Record.Attributes = fmt.Appendf(nil, `{"k":%d,"c":"v"}`, i+1000)
+			c.Put, c.Events = append(c.Put, one.Put...), append(c.Events, one.Events...)
+		}
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, filter := range map[string]loci.Filter{
+		"tag":    {Tags: []string{"x"}},
+		"key":    {Where: meets(t, map[string]any{"x": 1})},
+		"value":  {Where: meets(t, map[string]any{"c": "x"})},
+		"number": {Where: meets(t, map[string]any{"k": 999})},
+	} {
+		filter.Within = []loci.Namespace{{"u"}}
+		n := testing.AllocsPerRun(2, func() {
+			found, _, err := s.Records(t.Context(), testTenant, filter, loci.Page{})
+			counts, countErr := s.Count(t.Context(), testTenant, filter)
+			if err := errors.Join(err, countErr); err != nil || len(found) > 0 || counts.Records > 0 {
+				t.Errorf("by %s: %d found, %d counted, %v", name, len(found), counts.Records, err)
+			}
+		})
+		if n > records/2 {
+			t.Errorf("by %s: %.0f allocations for %d records that cannot meet it", name, n, records)
+		}
 	}
 }

@@ -140,10 +140,11 @@ func namespacesOf(keys map[string]bool) (out []loci.Namespace) {
 var (
 	somePlaces = []loci.Namespace{{}, {"a"}, {"ab"}, {"a", "b"}, {"a", "b", "c"}, {"A"}, {"a/b"}, {"b"}}
 	someKinds  = []loci.Kind{loci.KindFact, "item", "Fact"}
-	someTags   = []string{"t", "T", "tt", "t,t"}
+	someTags   = []string{"t", "T", "tt", "t,t", `t"`, "t\u2028", `t\`}
 	someScopes = []string{"", "global", "Global", "health", "it's"}
 	someDocs   = []string{``, `{}`, `{"c":"x","n":1}`, `{"c":"X","n":10}`, `{"c":"y","n":2.0,"o":{"p":1,"q":2}}`, `{"n":"10","l":[1,2]}`,
-		`{"c":null,"content":{"c":"x"}}`, `{"c":"x","n":-3,"o":{"p":1}}`}
+		`{"c":null,"content":{"c":"x"}}`, `{"c":"x","n":-3,"o":{"p":1}}`,
+		`{"\u0063":"\u0078","n":1e1}`, `{"c":"x\"","n":100E-1,"\"":1}`, `{"n":-0.0,"content":{"n":10.0}}`, `{"N":10}`}
 )
 
 // someSequences are names of sequences, and none.
@@ -196,7 +197,8 @@ func randomRecord(r *rand.Rand, n int) loci.Record {
 }
 
 var someWheres = []map[string]any{{"c": "x"}, {"c": "X"}, {"n": 1}, {"n": map[string]any{"$gte": 2}}, {"n": map[string]any{"$lt": "5"}},
-	{"c": map[string]any{"$ne": "x"}}, {"o": map[string]any{"p": 1}}, {"l": []any{1, 2}}, {"c": nil}, {"content": "walrus "}, {"c": "x", "n": 1}}
+	{"c": map[string]any{"$ne": "x"}}, {"o": map[string]any{"p": 1}}, {"l": []any{1, 2}}, {"c": nil}, {"content": "walrus "}, {"c": "x", "n": 1},
+	{"n": 10}, {"n": map[string]any{"$eq": 10}}, {"n": map[string]any{"$eq": 10, "$gt": 2}}, {"n": 0}, {"n": -3}, {"n": "10"}, {"c": `x"`}, {`"`: 1}}
 
 // conditions are what randomFilter sets, each by itself or beside others. They draw from
 // the values that random records have: a filter that selects nothing tests little.
