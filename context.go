@@ -128,7 +128,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	}
 	var sections [len(contextSections)]fit.Section[Recalled]
 	for i, limit := range fit.Candidates(budget, shares[:], hits[:]) {
-		recalled, err := m.recalled(ctx, found[i], limit)
+		recalled, err := m.recalled(ctx, found[i], &p, limit)
 		if err != nil {
 			return ContextBlock{}, err
 		}

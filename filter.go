@@ -82,18 +82,9 @@ type SlotRange = condition.Slots
 // SlotsBeginning is the range of the slots that begin with a prefix; "" is the zero range.
 func SlotsBeginning(prefix string) SlotRange { return condition.SlotsBeginning(prefix) }
 
-// A Trace is what the JSON of the tags and the attributes of records must hold for a filter to select
-// them, so that a store need not read the others: each text in it, and each whole number. JSON with a
-// backslash may write a text in another way, and one with an exponent a number.
-type Trace struct{ Tags, Texts, Numbers []string }
-
-// Trace returns the trace of the filter's Tags and Where.
-func (f *Filter) Trace() (t Trace) {
-	for _, tag := range f.Tags {
-		t.Tags = append(t.Tags, `"`+tag+`"`)
-	}
-	t.Texts, t.Numbers = f.Where.conditions.Traces("subject", "predicate", "content") // Match looks elsewhere for these, too
-	return t
+// Trace is what the JSON of a record must hold for the filter to select it. [Where.Match] looks elsewhere for some names, too.
+func (f *Filter) Trace() condition.Trace {
+	return f.Where.conditions.Trace(f.Tags, "subject", "predicate", attribute.Content)
 }
 
 // Covers reports whether the filter reaches a namespace.
@@ -147,11 +138,11 @@ func (w Where) Match(r *Record) bool {
 	if w.IsZero() {
 		return true
 	}
-	doc, err := attribute.Some(r.Attributes, w.asks)
+	doc, err := attribute.Some(r.Attributes, w.conditions.Ask)
 	if err != nil {
 		return false
 	}
-	if r.Kind == KindFact && (w.asks("subject") || w.asks("predicate")) {
+	if r.Kind == KindFact && (w.conditions.Ask("subject") || w.conditions.Ask("predicate")) {
 		doc = addKey(r, doc)
 	}
 	content, _ := doc[attribute.Content].(map[string]any)
@@ -169,10 +160,4 @@ func (w Where) Match(r *Record) bool {
 		}
 	}
 	return true
-}
-
-// asks reports whether Match looks for an attribute of a name.
-func (w Where) asks(name string) bool {
-	return name == attribute.Content ||
-		slices.ContainsFunc(w.conditions, func(c condition.Condition) bool { return c.Key == name })
 }

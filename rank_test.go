@@ -322,13 +322,15 @@ func TestTogetherByHand(t *testing.T) {
 			Together: c.together, Long: c.long}}
 		p := knowing(1)
 		p.Text = c.query
-		if got := ranking(SearchOptions{VectorWeight: 0.5}).rank(hits, c.mode, p)[0].explain.VectorPart; math.Abs(got-c.want) > 1e-9 {
+		best := ranking(SearchOptions{VectorWeight: 0.5}).rank(hits, c.mode, p)[0]
+		if got := best.explain.VectorPart; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: similarity adds %v, want %v", name, got, c.want)
 		}
 	}
 	// What the next one gets of it is by its own similarity.
 	hits := []Hit{
-		{ID: ID{'a'}, Covered: 1, Similarity: 0.45, Embedded: true, Sequence: "talk", Signer: "ann", Together: 0.75, VectorRank: 1},
+		{ID: ID{'a'}, Covered: 1, Similarity: 0.45, Embedded: true, Sequence: "talk", Signer: "ann", Together: 0.75,
+			VectorRank: 1},
 		{ID: ID{'b'}, Similarity: 0.45, Embedded: true, Sequence: "talk", Neighbours: [4]ID{{}, {'a'}}, VectorRank: 2},
 	}
 	p := knowing(1)

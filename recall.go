@@ -127,7 +127,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 	if err != nil {
 		return RecallResult{}, err
 	}
-	return m.recalled(ctx, f, f.query.Limit)
+	return m.recalled(ctx, f, p, f.query.Limit)
 }
 
 // A sought is what a store found for a query, before any of it is read.
@@ -135,7 +135,6 @@ type sought struct {
 	query  RecallQuery
 	filter Filter
 	hits   []scored
-	p      *probing
 	result RecallResult // without memories
 }
 
@@ -152,12 +151,12 @@ func (m *Memory) seek(ctx context.Context, q RecallQuery, now time.Time, p *prob
 		return nil, err
 	}
 	all := score(hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
-	return &sought{q, f, all, p, RecallResult{Weights: *q.Weights, At: now,
+	return &sought{q, f, all, RecallResult{Weights: *q.Weights, At: now,
 		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}}, nil
 }
 
 // recalled reads and orders the best limit by each signal of what was found.
-func (m *Memory) recalled(ctx context.Context, f *sought, limit int) (result RecallResult, err error) {
+func (m *Memory) recalled(ctx context.Context, f *sought, p *probing, limit int) (result RecallResult, err error) {
 	for attempt := 0; ; attempt++ {
 		ranked, unfit := fitting(f.hits, limit, f.query.MinScore)
 		matches, stale, err := m.load(ctx, f.filter, ranked)
@@ -165,7 +164,7 @@ func (m *Memory) recalled(ctx context.Context, f *sought, limit int) (result Rec
 			return result, err
 		}
 		if stale && attempt < 3 { // a record has changed since: ask again
-			if f, err = m.seek(ctx, f.query, f.result.At, f.p); err != nil {
+			if f, err = m.seek(ctx, f.query, f.result.At, p); err != nil {
 				return result, err
 			}
 			continue
@@ -200,12 +199,10 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	case !(*q.MinConfidence >= 0 && *q.MinConfidence <= 1):
 		return Query{}, Errorf(Invalid, "min_confidence is %v; it must be 0 to 1", *q.MinConfidence)
 	}
-	if err := q.Weights.check("weights"); err != nil {
-		return Query{}, err
-	}
 	words := Query{Text: q.Topic, Mode: q.Mode, Limit: q.Limit, MinScore: q.MinScore,
 		Scopes: q.Scopes, Kinds: q.Kinds, Since: q.Since, Until: q.Until}
-	return words, words.Check()
+	err := cmp.Or(q.Weights.check("weights"), words.Check())
+	return words, err
 }
 
 // matchScopes asks the store for the best Limit by each signal. The scope of an

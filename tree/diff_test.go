@@ -77,7 +77,7 @@ func TestUnifiedDiff(t *testing.T) {
 		got := unified("o", "n", old, changed)
 		want := udiff.Unified("o", "n", old, changed)
 		if numbers.ReplaceAllString(got, "@@") != numbers.ReplaceAllString(want, "@@") {
-			t.Fatalf("%q and %q:\n%s\nwant but for the numbers\n%s", old, changed, got, want)
+			t.Fatalf("%q and %q:\n%s\nwant except the numbers\n%s", old, changed, got, want)
 		}
 		_, hunks, differ := strings.Cut(got, "+++ n\n")
 		if differ == (old == changed) || follow(t, old, hunks) != changed {

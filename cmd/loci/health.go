@@ -57,7 +57,8 @@ func (c *healthCmd) Run(a *app) error {
 	if err != nil {
 		msg := "no server answers: " + err.Error()
 		var dial *net.OpError
-		if errors.As(err, &dial) && dial.Op == "dial" && !dial.Timeout() {
+		var unknown *net.DNSError
+		if errors.As(err, &dial) && dial.Op == "dial" && !dial.Timeout() && !errors.As(err, &unknown) {
 			msg = "no server answers: nothing listens at " + strings.TrimSuffix(address, path)
 		}
 		return &loci.Error{Code: loci.Unavailable, Msg: msg, Err: err,

@@ -124,30 +124,41 @@ func isOperators(w map[string]any) bool {
 // Holds reports whether the value of the key meets the condition. A missing value is nil.
 func (c Condition) Holds(have any) bool { return matches(have, c.want) }
 
-// Traces are texts that the JSON of an object has, unless it has a backslash, if it meets all
-// conditions but those on the keys that are left out: the names of what must be there, and its value
-// where that is to be a text. numbers are whole numbers that it has in digits, unless it has one with
-// an exponent.
-func (s Set) Traces(without ...string) (texts, numbers []string) {
+// A Trace is what the JSON of a record's tags and attributes must hold for the record to have the tags and
+// meet the conditions, so that a store need not read the others: each text in it, and each whole number in
+// digits. JSON with a backslash may write a text in another way, and one with an exponent a number.
+type Trace struct{ Tags, Texts, Numbers []string }
+
+// Trace returns that of some tags and of all conditions but those on the keys that are left out: the
+// names of what must be there, and its value where that is to be a text or a whole number.
+func (s Set) Trace(tags []string, without ...string) (t Trace) {
+	for _, tag := range tags {
+		t.Tags = append(t.Tags, `"`+tag+`"`)
+	}
 	for _, c := range s {
 		if slices.Contains(without, c.Key) || c.Holds(nil) {
 			continue
 		}
-		texts = append(texts, `"`+c.Key+`"`)
+		t.Texts = append(t.Texts, `"`+c.Key+`"`)
 		want := c.want
 		if operators, ok := want.(map[string]any); ok {
 			want = operators["$eq"] // nil where there is none
 		}
 		switch w := want.(type) {
 		case string:
-			texts = append(texts, `"`+w+`"`)
+			t.Texts = append(t.Texts, `"`+w+`"`)
 		case json.Number:
 			if whole(w.String()) {
-				numbers = append(numbers, w.String())
+				t.Numbers = append(t.Numbers, w.String())
 			}
 		}
 	}
-	return texts, numbers
+	return t
+}
+
+// Ask reports whether a condition is on a member of a name; all may be on members of the content.
+func (s Set) Ask(name string) bool {
+	return name == "content" || slices.ContainsFunc(s, func(c Condition) bool { return c.Key == name })
 }
 
 // whole reports whether a number is written as a whole one; −0 may be written without its sign.

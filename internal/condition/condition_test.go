@@ -129,8 +129,8 @@ func TestTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if texts, numbers := set.Traces("left"); fmt.Sprint(texts, " ", numbers) != want {
-			t.Errorf("%s: %v %v, want %s", filter, texts, numbers, want)
+		if tr := set.Trace(nil, "left"); fmt.Sprint(tr.Texts, " ", tr.Numbers) != want {
+			t.Errorf("%s: %v, want %s", filter, tr, want)
 		}
 	}
 }

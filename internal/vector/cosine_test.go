@@ -41,7 +41,8 @@ func TestCosineOfASum(t *testing.T) {
 func TestCosineWithoutADirection(t *testing.T) {
 	query := NewQuery([]float32{0.6, 0.8})
 	big := float32(math.MaxFloat32)
-	for _, sum := range [][]float32{{0, 0}, {float32(math.Inf(1)), 1}, {float32(math.NaN()), 1}, {float32(math.Inf(-1)), 1}} {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, sum := range [][]float32{{0, 0}, {inf, 1}, {nan, 1}, {-inf, 1}} {
 		if got := query.Cosine(sum); got != 0 {
 			t.Errorf("the cosine with %v is %v; want 0", sum, got)
 		}
