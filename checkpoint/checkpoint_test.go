@@ -439,7 +439,7 @@ func TestWritesOfACallAreBounded(t *testing.T) {
 	if err := put(); err != nil {
 		t.Errorf("as much as fits: %v", err)
 	}
-	writes[0].Value.Data = append(value, 'x')
+	writes[0].Value.Data = append(writes[0].Value.Data, 'x')
 	locitest.WantCode(t, put(), loci.TooLarge)
 	if want := "the writes have 17825793 bytes, of which each has 512 beside its value; the limit is 17825792: store them in several calls"; put().Error() != want {
 		t.Errorf("one byte more: %v", put())

@@ -170,6 +170,19 @@ type grant struct {
 }
 
 func main() {
+	alice := signIn()
+	discover()
+	stepUp()
+	otherAudience()
+	renew()
+	rotateKeys(alice)
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// signIn signs alice in, who keeps her token, and lets her save and search.
+func signIn() *person {
 	var granted []grant
 	alice := newPerson("alice", nil)
 	seen, asked, err := alice.use(names)
@@ -188,22 +201,29 @@ func main() {
 		strings.Contains(seen, "note-"), seen, asked, err)
 	seen, asked, err = alice.use(call("memory_search", "query", "oranges"))
 	check("it is found", err == nil && asked == 0 && strings.Contains(seen, "Likes oranges"), seen, asked, err)
+	return alice
+}
 
+// discover finds the server's description without an address in the challenge.
+func discover() {
 	for path, resource := range map[string]string{"": address + "/mcp",
 		"/.well-known/oauth-protected-resource/mcp": address} {
 		bob := newPerson("bob",
 			func(c *auth.AuthorizationCodeHandlerConfig) { c.Client = &http.Client{Transport: hiding{path}} })
-		seen, asked, err = bob.use(call("memory_search", "query", "oranges"))
+		seen, asked, err := bob.use(call("memory_search", "query", "oranges"))
 		check("without an address in the challenge, and hiding the path "+path, err == nil && asked == 1 &&
 			bob.asked[0].Get("resource") == resource &&
 			!strings.Contains(seen, "Likes oranges"), seen, bob.asked, err)
 	}
+}
 
+// stepUp asks for a scope that is missing.
+func stepUp() {
 	must(stage(nil, "offer", "read"))
 	carol := newPerson("carol", func(c *auth.AuthorizationCodeHandlerConfig) {
 		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: "known"}
 	})
-	seen, asked, err = carol.use(names)
+	seen, asked, err := carol.use(names)
 	check("a reader, by a client that the provider knew, sees what reads", err == nil && asked == 1 &&
 		carol.asked[0].Get("client_id") == "known" && !strings.Contains(seen, "memory_save"), seen, asked, err)
 	must(stage(nil, "offer", "read write delete"))
@@ -211,20 +231,27 @@ func main() {
 	scopes := strings.Fields(carol.asked[len(carol.asked)-1].Get("scope"))
 	check("a scope that is missing is asked for once", err == nil && asked == 1 && strings.Contains(seen, "note-") &&
 		slices.Contains(scopes, "read") && slices.Contains(scopes, "write"), seen, asked, scopes, err)
+}
 
+// otherAudience comes with a token for another server.
+func otherAudience() {
 	var other string
 	must(stage(&other, "token", address+"/elsewhere", "erin"))
 	erin := newPerson("erin", func(c *auth.AuthorizationCodeHandlerConfig) {
 		c.InitialTokenSource = oauth2.StaticTokenSource(&oauth2.Token{AccessToken: other})
 	})
-	seen, asked, err = erin.use(names)
+	seen, asked, err := erin.use(names)
 	check("a token for another audience leads to a new one", err == nil && asked == 1 &&
 		strings.Contains(seen, "memory_save"), seen, asked, err)
+}
 
+// renew outlives a token.
+func renew() {
+	var granted []grant
 	// The SDK takes a token for expired 10 seconds before it is.
 	must(stage(nil, "live", 12))
 	frank := newPerson("frank", nil)
-	seen, asked, err = frank.use(func(ctx context.Context, session *mcp.ClientSession) (string, error) {
+	seen, asked, err := frank.use(func(ctx context.Context, session *mcp.ClientSession) (string, error) {
 		must(stage(nil, "granted"))
 		time.Sleep(3500 * time.Millisecond)
 		return call("memory_save", "content", "Likes plums.")(ctx, session)
@@ -234,9 +261,12 @@ func main() {
 		strings.Contains(seen, "note-") &&
 		len(granted) > 0 && granted[0].Grant == "refresh_token", seen, asked, granted, err)
 	must(stage(nil, "live", 600))
+}
 
+// rotateKeys changes the keys of the provider, and ends it.
+func rotateKeys(alice *person) {
 	must(stage(nil, "rotate"))
-	seen, asked, err = alice.use(call("memory_search", "query", "oranges"))
+	seen, asked, err := alice.use(call("memory_search", "query", "oranges"))
 	check("a token of the key before is good", err == nil && asked == 0 &&
 		strings.Contains(seen, "Likes oranges"), seen, asked, err)
 	var dave *person
@@ -255,7 +285,4 @@ func main() {
 	seen, asked, err = dave.use(call("memory_save", "content", "Likes milk."))
 	check("tokens stay good while the provider is down", err == nil && asked == 0 &&
 		strings.Contains(seen, "note-"), seen, asked, err)
-	if failed {
-		os.Exit(1)
-	}
 }
