@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -57,9 +59,11 @@ func (c *healthCmd) Run(a *app) error {
 	if err != nil {
 		msg := "no server answers: " + err.Error()
 		var dial *net.OpError
-		var unknown *net.DNSError
-		if errors.As(err, &dial) && dial.Op == "dial" && !dial.Timeout() && !errors.As(err, &unknown) {
-			msg = "no server answers: nothing listens at " + strings.TrimSuffix(address, path)
+		if errors.As(err, &dial) && dial.Op == "dial" && dial.Addr != nil {
+			msg = "no server answers at " + dial.Addr.String() + ": " + dial.Err.Error()
+			if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+				msg = "no server answers: nothing listens at " + dial.Addr.String()
+			}
 		}
 		return &loci.Error{Code: loci.Unavailable, Msg: msg, Err: err,
 			Recovery: "Start it with \"loci serve\", or give the address of another one with --listen."}

@@ -30,7 +30,7 @@ const MaxDims = 4096
 
 // An Embedder is what is called. Those that can do more have the methods EmbedQuery,
 // Knows or EmbedWeighed of the interfaces in package loci. One with a method Immediate
-// computes in this process, in about a microsecond a word, and is not waited for.
+// computes in this process, ends soon, and is not waited for.
 type Embedder interface {
 	Model() string
 	Dims() int
