@@ -36,6 +36,9 @@ RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_cl
 # time, and has nothing to see.
 LARGE := Test(Sketches|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKeysInAnyOrder|QuickSearchOfALargeShard|LargestValueInAnExport|PageOfLargeCheckpointsEndsEarly|LongObjectsAreRefused|ManyUnknownArguments|CopyEqualsItsSource|CopiesThatDiffer|RetrievalQuality|HostileQueries|WorkIsLinear|DigestTimeIsLinear)
 
+# What is run whole without it.
+WHOLE := ./store/sqlite ./store/postgres ./store/mongo ./cmd ./tests
+
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-full test-mongodb-short test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
@@ -56,10 +59,10 @@ test: build ## Run the tests
 	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
-test-full: # what has no race, and what is long; the longest starts first
+test-full: # what the race detector leaves out or shortens, and what has no race; the longest starts first
 	$(TEST) -skip '$(KEPT)' ./store/postgres
-	$(TEST) -run '$(LARGE)' ./checkpoint ./embedding ./internal/vector
-	$(TEST) . ./store/sqlite $(STILL) ./bench ./internal/retrieval ./rest ./session $$($(GO) list ./store/... | grep -v -e /store/mongo -e /store/postgres -e /store/sqlite) ./tool
+	$(TEST) $$($(GO) run ./tests/unraced '$(LARGE)' $(WHOLE))
+	$(TEST) ./store/sqlite ./store/memory $(STILL)
 
 test-postgres-kept: # a run of its own, as on a slow machine one run takes longer than a test may
 	$(TEST) -run '$(KEPT)' ./store/postgres

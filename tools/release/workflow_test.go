@@ -95,10 +95,10 @@ func TestChecksNameTargets(t *testing.T) {
 func targets(t *testing.T, who, script string, least int) {
 	t.Helper()
 	makefile, found := fileOf(t, "Makefile"), 0
-	for line := range strings.SplitSeq(script, "\n") {
+	for line := range strings.SplitSeq(strings.ReplaceAll(script, "\\\n", " "), "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
-		if len(words) < 2 || words[0] != "make" && words[0] != "beside" {
+		if len(words) < 2 || words[0] != "make" {
 			continue
 		}
 		for _, target := range words[1:] {
