@@ -77,8 +77,10 @@ func byHand(b *testing.B, url string) {
 	); err != nil {
 		b.Fatal(err)
 	}
+	var done []int64 // a benchmark runs several times, each longer than the one before
+	query(b, url, "SELECT seq FROM loci.tenant WHERE tenant = '\\x00000000000000000000000000000000'", &done)
 	b.ResetTimer()
-	for i := range b.N {
+	for i := done[0]; i < done[0]+int64(b.N); i++ {
 		id := loci.NewID()
 		batch := &pgx.Batch{}
 		batch.Queue("UPDATE loci.tenant SET seq = seq + 1, events = events + 1, head = $2 WHERE tenant = $1", key, hash)
@@ -94,11 +96,11 @@ func byHand(b *testing.B, url string) {
 			`INSERT INTO loci.event (tenant, seq, id, namespace, occurred_at, type, kind, entity, actor, request_id, digest, sealed, payload)
 			VALUES ($1, $2, $3, 1, 1, 'created', 'fact', $3, 'storm', '', $4, $4, '{}')`,
 			key,
-			int64(-i),
+			-i,
 			id[:],
 			hash,
 		)
-		batch.Queue("INSERT INTO loci.change VALUES ($1, $2, $3, 1, false, 'fact')", key, int64(i), id[:])
+		batch.Queue("INSERT INTO loci.change VALUES ($1, $2, $3, 1, false, 'fact')", key, i, id[:])
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 		if err != nil {
 			b.Fatal(err)
