@@ -39,12 +39,13 @@ const startPatience = 2 * time.Minute
 type Server struct {
 	URL string // without a database
 
-	dir     string // "": it is somebody else's
-	port    int
-	python  python
-	process *child.Process
-	args    []string
-	left    sync.Map // databases that nobody dropped, by their names
+	dir        string // "": it is somebody else's
+	port       int
+	python     python
+	process    *child.Process
+	args       []string
+	unfinished time.Duration // of [Options]
+	left       sync.Map      // databases that nobody dropped, by their names
 }
 
 // Options of a server; the zero value means the defaults.
@@ -52,6 +53,10 @@ type Options struct {
 	Own   bool     // a server of the test's own, which it may kill
 	Args  []string // further arguments, such as "--standalone"
 	Query string   // further options of its URL, such as "tls=true"
+
+	// Unfinished is after how long the server ends a transaction that its client has left,
+	// in whole seconds; zero: after 60, as MongoDB does.
+	Unfinished time.Duration
 }
 
 var shared struct {
@@ -94,7 +99,7 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if given := os.Getenv(Variable); given != "" && !opts.Own {
 		return &Server{URL: given}, nil
 	}
-	s := &Server{args: opts.Args}
+	s := &Server{args: opts.Args, unfinished: opts.Unfinished}
 	if s.python, err = find(ctx); err != nil {
 		return nil, err
 	}
@@ -127,10 +132,16 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	args := append([]string{
-		"-m", "secantus", "--host", "127.0.0.1", "--port", strconv.Itoa(s.port),
+	program := []string{"-m", "secantus"}
+	if s.unfinished > 0 { // its program has no option for it
+		program = []string{"-c", fmt.Sprintf(`import functools, secantus.cli as cli
+cli.SecantusDBServer = functools.partial(cli.SecantusDBServer, transaction_lifetime_seconds=%d)
+raise SystemExit(cli.main())`, s.unfinished/time.Second)}
+	}
+	args := append(program, append([]string{
+		"--host", "127.0.0.1", "--port", strconv.Itoa(s.port),
 		"--storage-path", filepath.Join(s.dir, "data"), "--log-level", "WARNING",
-	}, s.args...)
+	}, s.args...)...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.python.program, args...) // it outlives the call
 	cmd.Dir, cmd.SysProcAttr = s.dir, attributes()
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+s.python.packages, "HOME="+s.dir)

@@ -18,10 +18,20 @@ import (
 // openChild opens the store of a server of the storm.
 func openChild(ctx context.Context, url string) (loci.Store, error) { return mongo.Open(ctx, url, nil) }
 
-// newStorm is one over a database of its own: servers that were killed hold locks in it.
+// newStorm is one over a server of its own, or a database of the one that was given: servers
+// that were killed hold locks in it until their transactions end, else for a minute each.
 func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 	t.Helper()
-	at := mongotest.Shared(t).Database()
+	server, err := mongotest.Start(t.Context(), mongotest.Options{Unfinished: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	at := server.Database()
 	if _, err := mongo.Migrate(t.Context(), at, false); err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +39,7 @@ func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 		URL: at, Unlocked: unlocked, Nodes: []loci.Store{openAt(t, at)}, Life: 2 * time.Second,
 		Gaps: func(t *testing.T, tn loci.Tenant) (changes, events int64) {
 			t.Helper()
-			if err := mongotest.Shared(t).With(nameOf(at), func(ctx context.Context, db *driver.Database) (err error) {
+			if err := server.With(nameOf(at), func(ctx context.Context, db *driver.Database) (err error) {
 				changes, events, err = gaps(ctx, db, tn)
 				return err
 			}); err != nil {
