@@ -37,6 +37,9 @@ type Options struct {
 type Load struct {
 	Running, Waiting, Aside, Slots, Tenants int // requests, and tenants that ask
 
+	Unread  int    // answers that wait for their readers
+	GivenUp uint64 // of these, those that gave way to others, since the start
+
 	Connections     int    // that are open
 	Strangers       int    // of these, those on which no good credential has come
 	MostConnections int    // that may be open
@@ -166,6 +169,9 @@ func newLoad(now func() Load) *load {
 	gauge("loci_requests_running", "Requests that run at the moment.", func(l *Load) int { return l.Running })
 	gauge("loci_requests_waiting", "Requests that wait for others to end.", func(l *Load) int { return l.Waiting })
 	gauge("loci_requests_aside", "Requests that wait for an index, a disk or a service.", func(l *Load) int { return l.Aside })
+	gauge("loci_answers_unread", "Answers that wait for their readers.", func(l *Load) int { return l.Unread })
+	add(prometheus.CounterValue, "loci_answers_given_up_total", "Answers that gave way to others, as nobody took them.",
+		func(l *Load) float64 { return float64(l.GivenUp) })
 	gauge("loci_requests_slots", "Requests that may run at once.", func(l *Load) int { return l.Slots })
 	gauge("loci_tenants_asking", "Tenants that share the slots at the moment.", func(l *Load) int { return l.Tenants })
 	gauge("loci_connections_open", "Connections that are open.", func(l *Load) int { return l.Connections })

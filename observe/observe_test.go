@@ -28,7 +28,7 @@ func text(t testing.TB, m *observe.Metrics) string {
 // the moment.
 func TestMetrics(t *testing.T) {
 	load := observe.Load{Running: 3, Waiting: 2, Aside: 1, Slots: 8, Tenants: 4,
-		Connections: 7, Strangers: 6, MostConnections: 9, Displaced: 10}
+		Connections: 7, Strangers: 6, MostConnections: 9, Displaced: 10, Unread: 11, GivenUp: 12}
 	m := observe.New(observe.Options{Version: "1.2.3", Load: func() observe.Load { return load }})
 	for range 2 {
 		m.Request(observe.Request{Operation: "save_note", Status: 201, Took: 3 * time.Millisecond})
@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 		`loci_tool_call_duration_seconds_sum{tool="memory_save"} 1`,
 		`loci_build_info{version="1.2.3"} 1`, `loci_requests_running 3`, `loci_requests_waiting 2`, `loci_requests_aside 1`,
 		`loci_requests_slots 8`, `loci_tenants_asking 4`, `loci_connections_open 7`, `loci_connections_without_credential 6`,
-		`loci_connections_limit 9`, `loci_connections_displaced_total 10`, "go_goroutines ",
+		`loci_connections_limit 9`, `loci_connections_displaced_total 10`, `loci_answers_unread 11`, `loci_answers_given_up_total 12`, "go_goroutines ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing in:\n%s", want, got)
@@ -95,7 +95,7 @@ func TestWhatIsWrittenOfMetrics(t *testing.T) {
 			there["loci_"+name] = true
 		}
 	}
-	if len(there) != 30 {
+	if len(there) != 32 {
 		t.Errorf("%d metrics are ours", len(there))
 	}
 	board := "../packaging/prometheus/dashboard.json"

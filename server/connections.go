@@ -263,11 +263,14 @@ func (c *connection) leaveAlone() {
 	}
 }
 
-// giveUp ends a stranger's connection by which nothing is taken.
-func (c *connection) giveUp() {
+// end ends a connection.
+func (c *connection) end() {
+	if c == nil {
+		return
+	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if c.stranger != nil {
+	if !c.gone {
 		c.of.endLocked(c)
 	}
 }

@@ -296,20 +296,34 @@ func TestOperatorsHaveConnectionsOfTheirOwn(t *testing.T) {
 // A stall is a client of HTTP/2 that takes nothing of any answer.
 type stall struct{ *peer }
 
-// stalls opens a connection with so many requests.
-func stalls(t *testing.T, address string, requests int) stall {
+// preface is what a client of HTTP/2 sends first.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// frame is one of HTTP/2.
+func frame(kind, flags byte, stream uint32, payload string) string {
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	return string(binary.BigEndian.AppendUint32(append(head, flags), stream)) + payload
+}
+
+// asking asks https://localhost for a path, as a tenant unless that is "".
+func asking(stream uint32, path, tenant string) string {
+	asks := "\x82\x87\x01\x09localhost\x04" + string(rune(len(path))) + path
+	if tenant != "" {
+		asks += "\x0f\x08" + string(rune(len(tenant))) + tenant
+	}
+	return frame(1, 5, stream, asks)
+}
+
+// stalls opens a connection with so many requests, as a tenant unless that is "".
+func stalls(t *testing.T, address, tenant string, requests int) stall {
 	t.Helper()
 	c := tls.Client(raw(t, address, ""), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	p := stall{&peer{c, bufio.NewReader(c)}}
-	frame := func(kind, flags byte, stream uint32, payload string) string {
-		head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
-		return string(binary.BigEndian.AppendUint32(append(head, flags), stream)) + payload
-	}
-	sent := "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+	sent := preface +
 		frame(4, 0, 0, "\x00\x04\x00\x00\x00\x00") + // SETTINGS_INITIAL_WINDOW_SIZE is 0
 		frame(4, 1, 0, "")
-	for i := range uint32(requests) { // GET https://localhost/
-		sent += frame(1, 5, 2*i+1, "\x82\x87\x84\x01\x09localhost")
+	for i := range uint32(requests) {
+		sent += asking(2*i+1, "/v1/x", tenant)
 	}
 	if _, err := io.WriteString(c, sent); err != nil {
 		t.Fatal(err)
@@ -356,11 +370,11 @@ func TestStreamsOfStrangersAreBounded(t *testing.T) {
 			t.Fatalf("%d requests of strangers are under way, want %d", got, want)
 		}
 	}
-	stalls(t, address, 1)
+	stalls(t, address, "", 1)
 	asked(1)
-	most := stalls(t, address, 25)
+	most := stalls(t, address, "", 25)
 	asked(26)
-	stalls(t, address, 20)
+	stalls(t, address, "", 20)
 	most.hangs(t)
 	asked(21)
 	connected(t, s, 2, 2)
@@ -375,7 +389,7 @@ func TestAnswersThatAStrangerDoesNotTake(t *testing.T) {
 			asked <- struct{}{}
 			return byTenant(r)
 		}})
-	p := stalls(t, address, 20)
+	p := stalls(t, address, "", 20)
 	p.hangs(t)
 	connected(t, s, 0, 0)
 	if len(asked) != 1 {

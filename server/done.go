@@ -98,6 +98,9 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 type Load struct {
 	Running, Waiting, Aside, Slots, Tenants int // requests, and tenants that ask
 
+	Unread  int    // answers that wait for their readers
+	GivenUp uint64 // of these, those that gave way to others, since the start
+
 	Connections     int    // that are open
 	Strangers       int    // of these, those on which no good credential has come
 	MostConnections int    // that may be open
@@ -111,6 +114,7 @@ func (s *Server) Load() Load {
 		Running: g.Running, Waiting: g.Waiting, Aside: g.Aside, Slots: g.Slots, Tenants: g.Tenants,
 		MostConnections: s.limits.Load().Connections,
 	}
+	l.Unread, l.GivenUp = s.answers.count()
 	s.connections.count(&l)
 	s.operators.count(&l)
 	return l

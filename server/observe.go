@@ -75,7 +75,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				line = append(line, "refused", refused)
 			}
 			s.opts.Logger.InfoContext(r.Context(), "request", line...)
-			if r.ProtoMajor == 2 && c.isStranger() {
+			if r.ProtoMajor == 2 { // package http would send the last bytes when nobody hears of it
 				out.deliver(c)
 			}
 		}()
@@ -89,68 +89,6 @@ func (s *Server) observe(next http.Handler) http.Handler {
 
 // clipMethod shortens a method that a stranger made up.
 func clipMethod(method string) string { return method[:min(len(method), 16)] }
-
-// A response counts what is sent, and gives up a reader that does not take it in time:
-// until then it would hold the slot of a request.
-type response struct {
-	http.ResponseWriter
-	server  *Server
-	begun   time.Time
-	request *http.Request
-	status  int
-	route   string // the pattern of it, once the request has come that far
-	n       int64
-	caller  string // the name of the credential; "": nobody was asked, or it was refused
-	ended   func(Done)
-}
-
-// extend sets how long the next bytes may take.
-func (r *response) extend(bytes int) {
-	now := time.Now()
-	// What has no connection has no deadline either.
-	_ = http.NewResponseController(
-		r.ResponseWriter,
-	).SetWriteDeadline(
-		r.server.pace(now, int64(bytes), r.server.opts.Send-now.Sub(r.begun)),
-	)
-}
-
-func (r *response) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK {
-		r.status = status
-		r.server.lacks(r.request, status, r.Header())
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *response) Write(p []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	r.extend(len(p))
-	n, err := r.ResponseWriter.Write(p)
-	r.n += int64(n)
-	return n, err
-}
-
-// Flush is for responses that come in parts.
-func (r *response) Flush() {
-	r.extend(0)
-	_ = http.NewResponseController(r.ResponseWriter).Flush() // what cannot be flushed comes with the rest
-}
-
-// deliver waits until what a stranger is sent has gone, so that the request counts until then. Where
-// nobody takes it in time, the connection ends with all that waits behind.
-func (r *response) deliver(c *connection) {
-	begun := time.Now()
-	r.Flush()
-	if time.Since(begun) >= r.server.opts.Grace {
-		c.giveUp()
-	}
-}
-
-// Unwrap is what http.ResponseController looks for.
-func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // counted counts what was read of a body.
 type counted struct {

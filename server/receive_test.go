@@ -120,9 +120,9 @@ func answered(t *testing.T, address, method, path, body string) {
 func (s *Server) coming(t *testing.T, want int) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		s.intake.mu.Lock()
-		n := len(s.intake.coming)
-		s.intake.mu.Unlock()
+		s.bodies.mu.Lock()
+		n := len(s.bodies.coming)
+		s.bodies.mu.Unlock()
 		if n == want {
 			return
 		}
@@ -215,8 +215,8 @@ func TestOldestBodyGivesWay(t *testing.T) {
 		t.Errorf("the second: %d %s", status, body)
 	}
 	s.coming(t, 0)
-	if s.intake.held != 0 {
-		t.Errorf("%d bytes are held", s.intake.held)
+	if s.bodies.held != 0 {
+		t.Errorf("%d bytes are held", s.bodies.held)
 	}
 }
 
@@ -228,9 +228,9 @@ func TestBodiesAreBounded(t *testing.T) {
 	s.coming(t, 1)
 	large := raw(t, address, head(1<<20)+strings.Repeat(" ", 300<<10))
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		s.intake.mu.Lock()
-		held := s.intake.held
-		s.intake.mu.Unlock()
+		s.bodies.mu.Lock()
+		held := s.bodies.held
+		s.bodies.mu.Unlock()
 		if held == 236<<10 { // all but the first 64 KiB
 			break
 		}
@@ -252,9 +252,9 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 	s.coming(t, 0)
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // a request is over a moment after its reply
-		s.intake.mu.Lock()
-		held := s.intake.held
-		s.intake.mu.Unlock()
+		s.bodies.mu.Lock()
+		held := s.bodies.held
+		s.bodies.mu.Unlock()
 		if held == 0 {
 			break
 		}
@@ -306,14 +306,14 @@ func TestOverlongBody(t *testing.T) {
 // TestGivingWayIsFinal: a body that had to give way gets no more time and no room. It is not
 // taken for whole, even if its end comes at that very moment.
 func TestGivingWayIsFinal(t *testing.T) {
-	i := &intake{most: 1, mostBytes: 1 << 20}
+	i := &transfers{most: 1, mostBytes: 1 << 20}
 	var set []time.Time
-	b := &body{deadline: func(at time.Time) { set = append(set, at) }}
+	b := &transfer{deadline: func(at time.Time) { set = append(set, at) }}
 	i.enter(b)
 	if !i.grow(b, 100<<10) {
 		t.Error("there was no room")
 	}
-	other := &body{deadline: func(time.Time) { t.Error("the other is cut off") }}
+	other := &transfer{deadline: func(time.Time) { t.Error("the other is cut off") }}
 	i.enter(other)
 	if !i.grow(other, 164<<10) {
 		t.Error("there was no room for the other")
@@ -329,9 +329,9 @@ func TestGivingWayIsFinal(t *testing.T) {
 // TestATenantCrowdsOutItsOwn: a tenant that begins more bodies than it ends gives up its own, however long those of
 // others have been coming. So it is with what they hold.
 func TestATenantCrowdsOutItsOwn(t *testing.T) {
-	i := &intake{most: 3, mostBytes: 300 << 10}
-	begin := func(tenant string) *body {
-		b := &body{tenant: tenant, deadline: func(time.Time) {}}
+	i := &transfers{most: 3, mostBytes: 300 << 10}
+	begin := func(tenant string) *transfer {
+		b := &transfer{tenant: tenant, deadline: func(time.Time) {}}
 		i.enter(b)
 		return b
 	}
@@ -355,10 +355,10 @@ func TestATenantCrowdsOutItsOwn(t *testing.T) {
 // TestNobodyWaitsForWhoGivesWay: over HTTP/2 a body is cut off by the goroutine of its connection, which may have
 // much to do. Other bodies come in meanwhile.
 func TestNobodyWaitsForWhoGivesWay(t *testing.T) {
-	i := &intake{most: 1, mostBytes: 1 << 20}
+	i := &transfers{most: 1, mostBytes: 1 << 20}
 	others := make(chan bool, 1)
-	i.enter(&body{deadline: func(time.Time) {
-		b := &body{deadline: func(time.Time) {}}
+	i.enter(&transfer{deadline: func(time.Time) {
+		b := &transfer{deadline: func(time.Time) {}}
 		go func() {
 			i.enter(b)
 			others <- i.grow(b, 100<<10) && i.arrived(b)
@@ -367,7 +367,7 @@ func TestNobodyWaitsForWhoGivesWay(t *testing.T) {
 			t.Error("there was no room")
 		}
 	}})
-	i.enter(&body{deadline: func(time.Time) {}})
+	i.enter(&transfer{deadline: func(time.Time) {}})
 }
 
 // TestBodyIsCutShort: a client that goes away in the middle of a body has made no request.

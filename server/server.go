@@ -79,6 +79,12 @@ type Options struct {
 	MaxBody   int64
 	BodyBytes int64
 
+	// Answers are those that are not taken at once, and wait for their readers: by default 1024.
+	// Together they hold AnswerBytes, by default 256 MiB, besides the first 64 KiB of each. Where
+	// there is no room, the one that has waited for longest gives way, of the tenant with the most.
+	Answers     int
+	AnswerBytes int64
+
 	// A sender of bodies and a reader of replies must move Rate bytes a second after
 	// Grace, by default 8 KiB and 10 s; whoever is slower is cut off.
 	Grace time.Duration
@@ -111,10 +117,11 @@ type Server struct {
 	origins map[string]bool
 	gate    *admission.Gate
 	limits  atomic.Pointer[Limits]
-	rates   *rates   // of tenants
-	callers *rates   // of credentials with limits of their own
-	under   underWay // of these
-	intake  *intake
+	rates   *rates     // of tenants
+	callers *rates     // of credentials with limits of their own
+	under   underWay   // of these
+	bodies  *transfers // that come in
+	answers *transfers // that wait for their readers
 
 	connections, operators *connections
 
@@ -134,6 +141,8 @@ func (o *Options) complete() error {
 	o.Bodies = cmp.Or(o.Bodies, 1024)
 	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
 	o.BodyBytes = cmp.Or(o.BodyBytes, 256<<20)
+	o.Answers = cmp.Or(o.Answers, 1024)
+	o.AnswerBytes = cmp.Or(o.AnswerBytes, 256<<20)
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	o.Rate = cmp.Or(o.Rate, 8<<10)
 	o.Send = cmp.Or(o.Send, 2*time.Minute)
@@ -143,7 +152,7 @@ func (o *Options) complete() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Rate < 1 ||
+	if o.Bodies < 1 || o.MaxBody < 1 || o.BodyBytes < 1 || o.Answers < 1 || o.AnswerBytes < 1 || o.Rate < 1 ||
 		o.Receive < 0 || o.Grace < 0 || o.Send < 0 || o.Idle < 0 || o.Stranger < 0 || o.Drain < 0 || o.Delay < 0 {
 		return loci.Errorf(loci.Invalid, "limits of a server must not be negative")
 	}
@@ -168,7 +177,8 @@ func New(o Options) (*Server, error) {
 		opts: o, hosts: map[string]bool{}, origins: map[string]bool{}, ending: make(chan struct{}),
 		left: make(chan struct{}), ready: ready{check: o.Ready},
 		gate: admission.New(o.Limits.gate()), rates: newRates(), callers: newRates(),
-		intake:      &intake{most: o.Bodies, mostBytes: o.BodyBytes},
+		bodies:      &transfers{most: o.Bodies, mostBytes: o.BodyBytes},
+		answers:     &transfers{most: o.Answers, mostBytes: o.AnswerBytes},
 		connections: newConnections(o.Limits.Connections, o.Stranger, o.Logger),
 		operators:   newConnections(o.Limits.Connections, o.Stranger, o.Logger),
 	}
@@ -228,7 +238,7 @@ func atOperators(ctx context.Context) bool {
 }
 
 // maxStreams are the requests that a connection of HTTP/2 may have under way, which are as many as RFC 9113 wants
-// of any server. One whose answer is not taken holds its memory until Options.Grace is over.
+// of any server. Those whose answers are not taken count among Options.Answers.
 const maxStreams = 100
 
 // Serve answers requests until ctx ends. Then it takes no new ones, gives those
@@ -246,7 +256,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, operators ...net.Lis
 		ConnContext: s.connect, ConnState: s.connectionState,
 		ReadHeaderTimeout: min(10*time.Second, s.opts.Receive), ReadTimeout: s.opts.Receive,
 		WriteTimeout: s.opts.Send, IdleTimeout: s.opts.Idle,
-		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		// A write of HTTP/2 that moves nothing ends its connection, with all that waits behind it.
+		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: s.opts.Grace},
 		MaxHeaderBytes: maxServerHeader, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)

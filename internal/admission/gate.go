@@ -71,6 +71,7 @@ type line struct {
 	tenant  string
 	running int
 	aside   int
+	sending int       // answers of it that wait for their readers, and have no slot
 	queue   []*waiter // the first has waited for longest
 	asked   time.Time
 	emptied time.Time // when nobody waited, last; not where who waited gave up
@@ -81,6 +82,9 @@ type line struct {
 	taken    int       // requests that were let in, or may wait
 	turned   int       // that found no place to wait
 }
+
+// underWay counts all requests of a line.
+func (l *line) underWay() int { return l.running + l.aside + l.sending + len(l.queue) }
 
 // A waiter is a request that waits.
 type waiter struct {
@@ -225,7 +229,7 @@ func (g *Gate) forgetLocked(now time.Time) {
 		switch {
 		case now.Sub(l.asked) < present:
 			return
-		case l.running+l.aside+len(l.queue) > 0:
+		case l.underWay() > 0:
 			g.recent.MoveToFront(last)
 		default:
 			g.recent.Remove(last)
@@ -258,7 +262,7 @@ func (g *Gate) patienceLocked(l *line, now time.Time) time.Duration {
 
 // admitLocked says whether a request may run at once, or is refused at once.
 func (g *Gate) admitLocked(l *line, concurrent int, now time.Time) (run bool, refused *Refusal) {
-	under := l.running + l.aside + len(l.queue)
+	under := l.underWay()
 	if concurrent > 0 && under >= concurrent {
 		return false, &Refusal{Reason: Concurrent, Limit: concurrent, Used: under, Retry: time.Second}
 	}

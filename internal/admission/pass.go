@@ -59,6 +59,29 @@ func (p *Pass) Aside() (back func(context.Context) error) {
 	return p.back
 }
 
+// Sending is Aside for an answer that waits for its reader. It does not count among the waits that
+// [Options].Aside bounds: then readers that take nothing would keep others from an answer.
+func (p *Pass) Sending() (back func(context.Context) error) {
+	if p == nil {
+		return func(context.Context) error { return nil }
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.giveBackLocked()
+	p.gate.countSending(p.line, 1)
+	return func(ctx context.Context) error {
+		p.mu.Lock()
+		need := !p.left && !p.slot && !p.comes && p.aside == 0
+		p.comes = p.comes || need
+		p.mu.Unlock()
+		if !need {
+			p.gate.countSending(p.line, -1)
+			return nil
+		}
+		return p.take(ctx, &p.line.sending)
+	}
+}
+
 // lend is Aside for a wait during which others may wait for this request, with slots of
 // theirs: to wait for a slot in turn would never end. What it returns takes one at once,
 // also beyond those there are.
@@ -99,7 +122,12 @@ func (p *Pass) back(ctx context.Context) error {
 		p.gate.countAside(p.line, -1)
 		return nil
 	}
-	err := p.gate.reenter(ctx, p.line)
+	return p.take(ctx, &p.line.aside, &p.gate.aside)
+}
+
+// take takes a slot again, when a wait is over that the counts are of.
+func (p *Pass) take(ctx context.Context, counts ...*int) error {
+	err := p.gate.reenter(ctx, p.line, counts)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.comes = false
@@ -120,12 +148,19 @@ func (g *Gate) countAside(l *line, n int) {
 	g.aside += n
 }
 
-// reenter ends a wait aside, and waits for a slot in front of the line. The line is not
-// forgotten in between: something of it is under way at any moment.
-func (g *Gate) reenter(ctx context.Context, l *line) error {
+func (g *Gate) countSending(l *line, n int) {
 	g.mu.Lock()
-	l.aside--
-	g.aside--
+	defer g.mu.Unlock()
+	l.sending += n
+}
+
+// reenter ends a wait that the counts are of, and waits for a slot in front of the line. The line
+// is not forgotten in between: something of it is under way at any moment.
+func (g *Gate) reenter(ctx context.Context, l *line, counts []*int) error {
+	g.mu.Lock()
+	for _, n := range counts {
+		*n--
+	}
 	if g.running < g.opts.Slots && l.running < g.shareLocked() {
 		g.takeLocked(l)
 		g.mu.Unlock()

@@ -40,6 +40,48 @@ func TestAside(t *testing.T) {
 	})
 }
 
+// TestSending: while an answer waits for its reader, its slot is another's, and it counts for its tenant.
+// To go on it takes one again; one that is over, or waits aside, needs none.
+func TestSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Slots = 1
+		g := New(o)
+		p := enter(t, g, "a")
+		taken := p.Sending()
+		want(t, g, 0, 0)
+		if _, no := g.Enter(t.Context(), "a", 1); no == nil || no.Reason != Concurrent {
+			t.Errorf("beside it: %+v", no)
+		}
+		enter(t, g, "a").Leave()
+		if err := taken(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 0)
+		back, taken := p.Aside(), p.Sending()
+		if err := taken(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 0, 0)
+		if err := back(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 1, 0)
+		taken = p.Sending()
+		p.Leave()
+		if err := taken(t.Context()); err != nil {
+			t.Error(err)
+		}
+		want(t, g, 0, 0)
+		enter(t, g, "a").Leave()
+		if p, no := g.Enter(t.Context(), "a", 1); no != nil { // nothing of it is under way
+			t.Errorf("after it: %+v", no)
+		} else {
+			p.Leave()
+		}
+	})
+}
+
 // Two waits of one request at the same time count as one. A request that ends during a wait, or
 // gives up, holds nothing.
 func TestAsideEnds(t *testing.T) {

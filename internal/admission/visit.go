@@ -39,6 +39,12 @@ func Aside(ctx context.Context) (back func(context.Context) error) {
 	return visitOf(ctx).pass.Load().Aside()
 }
 
+// Sending gives the slot of the request that ctx is of to others while its answer waits for whoever
+// reads it: see [Pass.Sending].
+func Sending(ctx context.Context) (back func(context.Context) error) {
+	return visitOf(ctx).pass.Load().Sending()
+}
+
 // prompt is how long a request keeps its slot while another does something for it: about
 // as long as a good disk takes for a commit.
 const prompt = 5 * time.Millisecond
