@@ -5,9 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 )
@@ -182,14 +185,61 @@ func TestConnectionThatTakesNothingEnds(t *testing.T) {
 	connected(t, s, 0, 0)
 }
 
+// A stand is a listener whose connections take little, and then nothing.
+type stand struct {
+	net.Listener
+	stands chan struct{} // gets one for each connection that takes nothing any more
+}
+
+type standing struct {
+	net.Conn
+	of    *stand
+	takes int
+	ended chan struct{}
+	once  sync.Once
+}
+
+func (s *stand) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	return &standing{Conn: c, of: s, takes: 64 << 10, ended: make(chan struct{})}, err
+}
+
+func (c *standing) Write(p []byte) (int, error) {
+	if c.takes -= len(p); c.takes < 0 {
+		c.of.stands <- struct{}{}
+		<-c.ended
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *standing) Close() error {
+	c.once.Do(func() { close(c.ended) })
+	return c.Conn.Close()
+}
+
 // TestWhoCannotBeToldEnds: an answer gives way on a connection that takes nothing, not even that.
 func TestWhoCannotBeToldEnds(t *testing.T) {
-	s, address := listeningTLS(t, Options{
+	s, _ := newServer(t, Options{
 		Authenticate: byTenant, REST: sized(unread), Grace: time.Hour, Send: time.Hour, Answers: 1,
 	})
-	stuckTLS(t, address, "a")
-	waiting(t, s, 1)
-	stuckTLS(t, address, "a")
+	dir := t.TempDir()
+	certificate(t, dir, "memory.example.com", 1, nil)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stands := make(chan struct{}, 2)
+	serves(t, s, tls.NewListener(&stand{l, stands}, &tls.Config{
+		Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"},
+	}))
+	for range 2 {
+		stuckTLS(t, l.Addr().String(), "a")
+		wait(t, stands)
+	}
 	connected(t, s, 1, 0)
 }
 

@@ -58,6 +58,12 @@ func TestSending(t *testing.T) {
 			t.Error(err)
 		}
 		want(t, g, 1, 0)
+		for _, taken := range []func(context.Context) error{p.Sending(), p.Sending()} {
+			if err := taken(t.Context()); err != nil {
+				t.Error(err)
+			}
+			want(t, g, 1, 0)
+		}
 		back, taken := p.Aside(), p.Sending()
 		if err := taken(t.Context()); err != nil {
 			t.Error(err)
