@@ -158,11 +158,7 @@ func (d *digestion) store(
 		return lesson.SkipTwice, nil
 	}
 	if holder != nil && normalise(holder.Text) == normalise(draft.Text) {
-		skip, err := d.confirm(ctx, holder, evidence)
-		if skip == "" && err == nil {
-			d.slots[slot] = true
-		}
-		return skip, err
+		return d.confirm(ctx, holder, evidence)
 	}
 	if old == nil {
 		old = holder

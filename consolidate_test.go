@@ -142,6 +142,93 @@ func TestConsolidate(t *testing.T) {
 	})
 }
 
+// TestConsolidateRules: a rule that is known is confirmed, whatever else shares its words, and one that
+// an answer has twice is made once.
+func TestConsolidateRules(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		e := locitest.NewEngine(t, s, locitest.Quiet(c))
+		m := locitest.Bind(t, e, "user", "u")
+		known := map[string]loci.ID{}
+		for _, text := range []string{"Ask before selling cars abroad.", "Ask before selling cars.", "Ask before selling any cars."} {
+			id, err := m.StoreRule(t.Context(), loci.NewRule{Content: text, Scope: "home"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			known[text] = id
+		}
+		c.Advance(time.Hour)
+		id := locitest.Episode(t, m, "home", "Sold a car, and then a boat")
+		rule := func(text string) string {
+			return fmt.Sprintf(`{"content":%q,"scope":"home","evidence":[%q]}`, text, id)
+		}
+		f := &fakeModel{t: t, reply: says(`{"new_rules":[%s,%s,%[1]s,%[2]s]}`,
+			rule("ask before  selling cars."), rule("Ask before selling boats."))}
+		r := locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: f.completer()})
+		if r.Confirmed != 1 || r.Rules != 1 || !maps.Equal(r.Skipped, map[string]int{"twice": 2}) {
+			t.Errorf("report %+v", r)
+		}
+		rules, _, err := m.Rules(t.Context(), loci.RuleQuery{}, loci.Page{})
+		if err != nil || len(rules) != len(known)+1 {
+			t.Errorf("%d rules, %v", len(rules), err)
+		}
+		for text, id := range known {
+			rule, err := m.Rule(t.Context(), id)
+			if confirmed := rule.Version > 1; err != nil || confirmed != (text == "Ask before selling cars.") {
+				t.Errorf("%q is confirmed: %t, %v", text, confirmed, err)
+			}
+		}
+	})
+}
+
+// TestConsolidateKeepsNumbers: a new fact has the confidence and the importance that the model gave it,
+// and one that takes the place of another keeps its importance where the model gives none.
+func TestConsolidateKeepsNumbers(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
+	m := locitest.Bind(t, e, "user", "u")
+	old := locitest.StoreFact(t, m, loci.NewFact{Content: "The car is a Saab 900.", Importance: new(9.0)}).ID
+	id := locitest.Episode(t, m, "home", "Bought a car")
+	f := &fakeModel{t: t, reply: says(`{"new_facts":[{"content":"Hums.","confidence":0.4,"importance":2,"evidence":[%[1]q]}],
+		"updated_facts":[{"id":%[2]q,"content":"The car is a Saab 9000.","evidence":[%[1]q]}]}`, id, old)}
+	locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: f.completer()})
+	for _, fact := range locitest.AllFacts(t, m) {
+		confidence, importance := 1.0, 9.0
+		if fact.Content == "Hums." {
+			confidence, importance = 0.4, 2
+		}
+		if fact.Confidence != confidence || fact.Importance != importance {
+			t.Errorf("%q: confidence %g, importance %g", fact.Content, fact.Confidence, fact.Importance)
+		}
+	}
+}
+
+// TestConsolidateShowsWhatIsKnown: the model sees each known memory once, with its key, and of each episode
+// the one that fits it best first.
+func TestConsolidateShowsWhatIsKnown(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
+		m := locitest.Bind(t, e, "user", "u")
+		some := locitest.Save(t, m, "A boat is in Kiel.")
+		best := locitest.StoreFact(t, m, loci.NewFact{
+			Content: "The green boat leaks near Kiel.", Subject: "boat", Predicate: "state",
+		}).ID
+		more := locitest.Save(t, m, "In Kiel it rains.")
+		locitest.Episode(t, m, "home", "Mended the green boat that leaks in Kiel")
+		locitest.Episode(t, m, "home", "Sold the green boat in Kiel")
+		f := &fakeModel{t: t, reply: says(`{}`)}
+		locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: f.completer()})
+		shown := f.prompts[0]
+		for _, id := range []loci.ID{some, best, more} {
+			if n := strings.Count(shown, id.String()); n != 1 || strings.Index(shown, id.String()) < strings.Index(shown, best.String()) {
+				t.Errorf("%s is there %d times:\n%s", id, n, shown)
+			}
+		}
+		if !strings.Contains(shown, `"subject":"boat"`) || !strings.Contains(shown, `"predicate":"state"`) {
+			t.Errorf("the key is not there:\n%s", shown)
+		}
+	})
+}
+
 // Items that are wrong are counted and change nothing.
 func TestConsolidateSkipsBadItems(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
@@ -393,6 +480,40 @@ func TestConsolidateLateAnswer(t *testing.T) {
 				})})
 			return fact("late")
 		})})
+	facts := locitest.AllFacts(t, m)
+	if len(facts) != 1 || facts[0].Content != "in time" || r.Consolidated != 0 || r.Created != 0 {
+		t.Errorf("%+v, %+v", r, facts)
+	}
+}
+
+// TestConsolidateTakenOver: an answer is not used either while another worker, which has taken over, waits for
+// its own.
+func TestConsolidateTakenOver(t *testing.T) {
+	c := locitest.NewClock()
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
+	m := locitest.Bind(t, e, "user", "u")
+	id := locitest.Episode(t, m, "home", "something")
+	fact := func(content string) (loci.Completion, error) {
+		return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":%q,"evidence":[%q]}]}`, content, id)}, nil
+	}
+	asked, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	second := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+		close(asked)
+		<-release
+		return fact("in time")
+	})
+	r := locitest.Consolidate(t, e,
+		loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			c.Advance(301 * time.Second)
+			go func() {
+				defer close(done)
+				_, _ = e.Consolidate(t.Context(), locitest.Tenant(t, "t"), loci.ConsolidateOptions{Completer: second})
+			}()
+			<-asked
+			return fact("late")
+		})})
+	close(release)
+	<-done
 	facts := locitest.AllFacts(t, m)
 	if len(facts) != 1 || facts[0].Content != "in time" || r.Consolidated != 0 || r.Created != 0 {
 		t.Errorf("%+v, %+v", r, facts)

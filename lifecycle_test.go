@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -459,5 +460,52 @@ func TestRevisingConfirms(t *testing.T) {
 		c.Advance(500 * dayLong)
 		_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Content: new("Rome")})
 		locitest.WantCode(t, err, loci.NotFound)
+	})
+}
+
+// TestConfidenceAtItsFloor: what is exactly as sure as a search wants is found, and nothing less.
+func TestConfidenceAtItsFloor(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		locitest.StoreFact(t, m, loci.NewFact{Content: "half sure", Confidence: 0.5, Permanence: loci.Permanent})
+		for floor, want := range map[float64]int{0.5: 1, math.Nextafter(0.5, 1): 0} {
+			if r := locitest.Search(t, m, loci.Query{Text: "half sure", MinConfidence: floor}); len(r.Matches) != want {
+				t.Errorf("%d found with a floor of %v, want %d", len(r.Matches), floor, want)
+			}
+		}
+	})
+}
+
+// TestAnExpiredFactComesBack: one whose key was given away lives again once it is confirmed and the key is
+// free, and the log says what was restored.
+func TestAnExpiredFactComesBack(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		c := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+		old := keyed("Berlin")
+		old.Permanence = loci.Ephemeral
+		id := locitest.StoreFact(t, m, old).ID
+		c.Advance(400 * 24 * time.Hour)
+		next := locitest.StoreFact(t, m, keyed("Kiel")).ID
+		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindFact, id), loci.Conflict)
+		if _, err := m.Forget(t.Context(), loci.KindFact, next); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Confirm(t.Context(), loci.KindFact, id); err != nil {
+			t.Fatal(err)
+		}
+		if r := locitest.Search(t, m, loci.Query{Text: "Berlin"}); len(r.Matches) != 1 || r.Matches[0].Record.ID != id {
+			t.Errorf("found %q", locitest.Texts(r))
+		}
+		if _, err := m.Forget(t.Context(), loci.KindFact, id); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Restore(t.Context(), loci.KindFact, id); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventRestored}}, loci.Page{})
+		if err != nil || len(events) != 1 || events[0].Entity != id {
+			t.Errorf("restored: %+v, %v", events, err)
+		}
 	})
 }

@@ -155,7 +155,11 @@ func TestRerankerFails(t *testing.T) {
 			}
 		}
 	}
-	j.waits, j.fault, j.chances = true, nil, nil
+	j.waits, j.fault, j.chances = false, nil, make([]float64, 20)
+	if r := locitest.Search(t, m, loci.Query{Text: "zebra"}); r.NotReranked != "" || r.Matches[0].Score != 0 {
+		t.Errorf("no chance is one: %q, score %v", r.NotReranked, r.Matches[0].Score)
+	}
+	j.waits, j.chances = true, nil
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if _, err := m.Search(ctx, loci.Query{Text: "zebra"}); !errors.Is(err, context.DeadlineExceeded) {

@@ -45,6 +45,18 @@ func waiting(t *testing.T, s *Server, want int) {
 	}
 }
 
+// givenUp waits until so many answers gave way.
+func givenUp(t *testing.T, s *Server, want int) {
+	t.Helper()
+	got := -1
+	for end := time.Now().Add(patience); got != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		got = int(s.Load().GivenUp)
+	}
+	if got != want {
+		t.Fatalf("%d answers gave way, want %d", got, want)
+	}
+}
+
 // unread is more than lies between a server and a client that takes nothing.
 const unread = 64 << 20
 
@@ -104,7 +116,7 @@ func TestWhoReadsSlowlyGetsAll(t *testing.T) {
 func TestUnreadAnswersGiveWay(t *testing.T) {
 	s, address := listening(t, Options{
 		Authenticate: byTenant, Tenant: ofCaller, REST: sized(unread), Grace: time.Hour, Send: time.Hour,
-		Answers: 4,
+		Answers: 4, AnswerBytes: 16 * unread,
 	})
 	few := stuck(t, address, "few")
 	waiting(t, s, 1)
@@ -112,9 +124,7 @@ func TestUnreadAnswersGiveWay(t *testing.T) {
 	for i := range 6 {
 		many = append(many, stuck(t, address, "many"))
 		waiting(t, s, min(i+2, 4))
-		for s.Load().GivenUp != uint64(max(0, i-2)) { // before the next one comes
-			runtime.Gosched()
-		}
+		givenUp(t, s, max(0, i-2)) // before the next one comes
 	}
 	for i, p := range append(many, few) {
 		n, err := io.Copy(io.Discard, io.LimitReader(p, unread))
@@ -152,9 +162,7 @@ func TestStreamsWithACredentialAreBounded(t *testing.T) {
 	few := stalls(t, address, "few", 3)
 	waiting(t, s, 3)
 	stalls(t, address, "many", 50)
-	for s.Load().GivenUp != 43 {
-		runtime.Gosched()
-	}
+	givenUp(t, s, 43)
 	waiting(t, s, 10)
 	time.Sleep(1500 * time.Millisecond) // longer than whoever cannot be told has
 	connected(t, s, 2, 0)

@@ -38,6 +38,8 @@ func TestAnalyze(t *testing.T) {
 		// Compounds.
 		"getUserName":                 "getusernam (get) (user) (name)",
 		"parseHTTPServer":             "parsehttpserv (pars) (http) (server)",
+		"toZebra":                     "tozebra (to) (zebra)",
+		"and/orbit oath/bodyx":        "and orbit (andorbit) oath bodyx",
 		"URLs iPhone B2B":             "url iphon (phone) b2b",
 		"user_id HTTP_PROXY __init__": "user_id (user) (id) http_proxy (http) (proxi) init",
 		"foo.bar.baz node.js":         "foo.bar.baz (foo) (bar) (baz) node.js (node) (js)",

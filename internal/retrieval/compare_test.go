@@ -118,6 +118,7 @@ func TestCompare(t *testing.T) {
 		{"The meeting about the budget is on Monday", "The cat sleeps on the sofa", Unrelated},
 		{"茶が好き", "会議は月曜日", Unrelated},
 		{"我喜欢喝茶", "我不喜欢喝茶", Changed},
+		{"서울에 산다", "서울에 산다", Same},
 		{"会议在3点开始", "会议在4点开始", Changed},
 	} {
 		if got := Compare(c.older, c.newer); got != c.want {

@@ -90,6 +90,18 @@ func TestDigestWeighsWords(t *testing.T) {
 	}
 }
 
+// TestDigestCountsAWordOnce: what a claim says twice, or in parts, is said once.
+func TestDigestCountsAWordOnce(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Tea, the tea of well-known Will": {"tea", "well", "know", "WILL"},
+		"東京都 猫":                           {"东京", "京都"},
+	} {
+		if got := contentTerms(text); !slices.Equal(got, want) {
+			t.Errorf("%q has %q, want %q", text, got, want)
+		}
+	}
+}
+
 // plainDigest is Digest in its plain form: all that is left is scored before each pick.
 func plainDigest(claims []Claim, take func(i int) bool) (picked []int) {
 	terms, frequency := make([][]string, len(claims)), map[string]int{}

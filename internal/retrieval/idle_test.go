@@ -18,7 +18,7 @@ func TestIdleQueries(t *testing.T) {
 		`"go on"`: false, "yes*": false, "12": false, "next appointment": false, "What is my name?": false, "dentist": false,
 		"Thanks, where is the key?": false, "more tea": false, "什么颜色": false, "안녕하세요 어디": true,
 		"the war": false, "war": false, "his hat": false, "ok, was war das?": true, "ok, the war": false,
-		"ok ok ok ok ok ok ok ok ok ok": false,
+		"ok ok ok ok ok ok ok ok ok": true, "ok ok ok ok ok ok ok ok ok ok": false, "no, not now": true,
 	} {
 		if got := retrieval.Idle(query); got != want {
 			t.Errorf("%q is idle: %v, want %v", query, got, want)

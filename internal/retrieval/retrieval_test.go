@@ -82,6 +82,7 @@ func TestMinMax(t *testing.T) {
 	for _, c := range []struct{ in, want []float64 }{
 		{nil, nil},
 		{[]float64{3}, []float64{1}},
+		{[]float64{0.5, 0.5}, []float64{1, 1}},
 		{[]float64{0}, []float64{0}},
 		{[]float64{-1}, []float64{0}},
 		{[]float64{nan}, []float64{0}},

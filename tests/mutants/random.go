@@ -109,6 +109,8 @@ func unseen(n ast.Node) []ast.Node {
 			return []ast.Node{n.Args[1]}
 		case calls(n, "rand", ""):
 			return []ast.Node{n}
+		case calls(n, "math", "Inf"):
+			return nodes(n.Args) // only the sign counts
 		}
 		return roomOf(n)
 	case *ast.ExprStmt:
@@ -148,7 +150,7 @@ func roomOf(n *ast.CallExpr) []ast.Node {
 	case *ast.MapType:
 		return nodes(n.Args[1:])
 	case *ast.ChanType:
-		if of, ok := t.Value.(*ast.Ident); ok && of.Name == "error" && isNumber(n.Args[1]) {
+		if _, signal := t.Value.(*ast.StructType); !signal && isNumber(n.Args[1]) { // struct{}: who has a turn
 			return nodes(n.Args[1:])
 		}
 	}
