@@ -66,6 +66,11 @@ func says(format string, args ...any) func(string) (int, string) {
 	return func(string) (int, string) { return http.StatusOK, fmt.Sprintf(format, args...) }
 }
 
+// oneFact is an answer with one fact, of which an episode is the evidence.
+func oneFact(episode loci.ID, content string) (loci.Completion, error) {
+	return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":%q,"evidence":[%q]}]}`, content, episode)}, nil
+}
+
 func episodeNow(t testing.TB, m *loci.Memory, id loci.ID) loci.Episode {
 	t.Helper()
 	e, err := m.Episode(t.Context(), id)
@@ -468,17 +473,14 @@ func TestConsolidateLateAnswer(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
 	m := locitest.Bind(t, e, "user", "u")
 	id := locitest.Episode(t, m, "home", "something")
-	fact := func(content string) (loci.Completion, error) {
-		return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":%q,"evidence":[%q]}]}`, content, id)}, nil
-	}
 	r := locitest.Consolidate(t, e,
 		loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
 			c.Advance(301 * time.Second)
 			locitest.Consolidate(t, e, loci.ConsolidateOptions{
 				Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
-					return fact("in time")
+					return oneFact(id, "in time")
 				})})
-			return fact("late")
+			return oneFact(id, "late")
 		})})
 	facts := locitest.AllFacts(t, m)
 	if len(facts) != 1 || facts[0].Content != "in time" || r.Consolidated != 0 || r.Created != 0 {
@@ -493,14 +495,11 @@ func TestConsolidateTakenOver(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(c))
 	m := locitest.Bind(t, e, "user", "u")
 	id := locitest.Episode(t, m, "home", "something")
-	fact := func(content string) (loci.Completion, error) {
-		return loci.Completion{Text: fmt.Sprintf(`{"new_facts":[{"content":%q,"evidence":[%q]}]}`, content, id)}, nil
-	}
 	asked, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	second := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
 		close(asked)
 		<-release
-		return fact("in time")
+		return oneFact(id, "in time")
 	})
 	r := locitest.Consolidate(t, e,
 		loci.ConsolidateOptions{Completer: completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
@@ -510,7 +509,7 @@ func TestConsolidateTakenOver(t *testing.T) {
 				_, _ = e.Consolidate(t.Context(), locitest.Tenant(t, "t"), loci.ConsolidateOptions{Completer: second})
 			}()
 			<-asked
-			return fact("late")
+			return oneFact(id, "late")
 		})})
 	close(release)
 	<-done

@@ -41,49 +41,43 @@ func TestAside(t *testing.T) {
 }
 
 // TestSending: while an answer waits for its reader, its slot is another's, and it counts for its tenant.
-// To go on it takes one again; one that is over, or waits aside, needs none.
+// To go on it takes one again; one that has one, waits aside, or is over needs none.
 func TestSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small()
 		o.Slots = 1
 		g := New(o)
 		p := enter(t, g, "a")
+		over := func(wait func(context.Context) error, running int) {
+			t.Helper()
+			if err := wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+			want(t, g, running, 0)
+		}
+		alone := func() *Refusal {
+			p, no := g.Enter(t.Context(), "a", 1)
+			p.Leave()
+			return no
+		}
 		taken := p.Sending()
 		want(t, g, 0, 0)
-		if _, no := g.Enter(t.Context(), "a", 1); no == nil || no.Reason != Concurrent {
+		if no := alone(); no == nil || no.Reason != Concurrent {
 			t.Errorf("beside it: %+v", no)
 		}
 		enter(t, g, "a").Leave()
-		if err := taken(t.Context()); err != nil {
-			t.Error(err)
-		}
-		want(t, g, 1, 0)
-		for _, taken := range []func(context.Context) error{p.Sending(), p.Sending()} {
-			if err := taken(t.Context()); err != nil {
-				t.Error(err)
-			}
-			want(t, g, 1, 0)
-		}
+		over(taken, 1)
+		one, two := p.Sending(), p.Sending()
+		over(one, 1)
+		over(two, 1)
 		back, taken := p.Aside(), p.Sending()
-		if err := taken(t.Context()); err != nil {
-			t.Error(err)
-		}
-		want(t, g, 0, 0)
-		if err := back(t.Context()); err != nil {
-			t.Error(err)
-		}
-		want(t, g, 1, 0)
+		over(taken, 0)
+		over(back, 1)
 		taken = p.Sending()
 		p.Leave()
-		if err := taken(t.Context()); err != nil {
-			t.Error(err)
-		}
-		want(t, g, 0, 0)
-		enter(t, g, "a").Leave()
-		if p, no := g.Enter(t.Context(), "a", 1); no != nil { // nothing of it is under way
+		over(taken, 0)
+		if no := alone(); no != nil { // nothing of it is under way
 			t.Errorf("after it: %+v", no)
-		} else {
-			p.Leave()
 		}
 	})
 }
