@@ -224,7 +224,8 @@ func TestConsolidateShowsWhatIsKnown(t *testing.T) {
 		locitest.Consolidate(t, e, loci.ConsolidateOptions{Completer: f.completer()})
 		shown := f.prompts[0]
 		for _, id := range []loci.ID{some, best, more} {
-			if n := strings.Count(shown, id.String()); n != 1 || strings.Index(shown, id.String()) < strings.Index(shown, best.String()) {
+			n, first := strings.Count(shown, id.String()), strings.Index(shown, best.String())
+			if n != 1 || strings.Index(shown, id.String()) < first {
 				t.Errorf("%s is there %d times:\n%s", id, n, shown)
 			}
 		}

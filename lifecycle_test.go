@@ -503,7 +503,8 @@ func TestAnExpiredFactComesBack(t *testing.T) {
 		if _, err := m.Restore(t.Context(), loci.KindFact, id); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventRestored}}, loci.Page{})
+		restored := loci.EventFilter{Types: []loci.EventType{loci.EventRestored}}
+		events, _, err := m.Events(t.Context(), restored, loci.Page{})
 		if err != nil || len(events) != 1 || events[0].Entity != id {
 			t.Errorf("restored: %+v, %v", events, err)
 		}
