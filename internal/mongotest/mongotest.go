@@ -7,6 +7,7 @@
 package mongotest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,16 +133,11 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	program := []string{"-m", "secantus"}
-	if s.unfinished > 0 { // its program has no option for it
-		program = []string{"-c", fmt.Sprintf(`import functools, secantus.cli as cli
-cli.SecantusDBServer = functools.partial(cli.SecantusDBServer, transaction_lifetime_seconds=%d)
-raise SystemExit(cli.main())`, s.unfinished/time.Second)}
-	}
-	args := append(program, append([]string{
-		"--host", "127.0.0.1", "--port", strconv.Itoa(s.port),
+	unfinished := cmp.Or(s.unfinished, time.Minute) // MongoDB's
+	args := append([]string{
+		"-c", fmt.Sprintf(program, unfinished/time.Second), "--host", "127.0.0.1", "--port", strconv.Itoa(s.port),
 		"--storage-path", filepath.Join(s.dir, "data"), "--log-level", "WARNING",
-	}, s.args...)...)
+	}, s.args...)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.python.program, args...) // it outlives the call
 	cmd.Dir, cmd.SysProcAttr = s.dir, attributes()
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+s.python.packages, "HOME="+s.dir)
@@ -153,6 +149,25 @@ raise SystemExit(cli.main())`, s.unfinished/time.Second)}
 	}
 	return s.await(ctx)
 }
+
+// program is the server's, with an option that it does not have, and looks for transactions that
+// nobody finished twice a second. It would look at all there ever were at each statement, and
+// wait for those that run: the more servers were killed, the longer each write took.
+const program = `import functools, secantus.cli as cli, secantus.transactions as transactions
+
+class Registry(transactions.TransactionRegistry):
+    pruned = float("-inf")
+
+    def _prune_locked(self):
+        if self._time() < self.pruned + 0.5:
+            return 0
+        self.pruned = self._time()
+        return super()._prune_locked()
+
+import secantus.server as server
+server.TransactionRegistry = Registry
+cli.SecantusDBServer = functools.partial(cli.SecantusDBServer, transaction_lifetime_seconds=%d)
+raise SystemExit(cli.main())`
 
 // await waits until the server answers.
 func (s *Server) await(ctx context.Context) error {
