@@ -2,7 +2,6 @@ package loci
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/fit"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // DefaultTokenBudget is how many tokens a context has unless its query says otherwise.
@@ -221,31 +221,23 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		line := "- " + fence.Key(clean(f.Subject), clean(f.Predicate)) + fence.Text(clean(f.Content))
 		return line + " (confidence: " + number(r.Decay.At(at)) + ")\n", nil
 	case KindRule:
-		var body struct { // as in ruleBody
-			Maturity  Maturity `json:"maturity"`
-			Successes int64    `json:"success_count"`
-			Harms     int64    `json:"harmful_count"`
-		}
-		if err := json.Unmarshal(r.Body, &body); err != nil {
+		var b ruleBody
+		err := jsonguard.Members(r.Body, "maturity", &b.Maturity, "success_count", &b.Successes, "harmful_count", &b.Harms)
+		if err != nil {
 			return "", &Error{Code: Internal, Op: "read rule", Err: err}
 		}
-		return "- " + fence.Text(clean(r.Text)) + " (maturity: " + string(body.Maturity) + ", effectiveness: " +
-			number(Effectiveness(body.Successes, body.Harms)) + ")\n", nil
+		return "- " + fence.Text(clean(r.Text)) + " (maturity: " + string(b.Maturity) + ", effectiveness: " +
+			number(Effectiveness(b.Successes, b.Harms)) + ")\n", nil
 	}
 	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence.Text(clean(r.Text)) + "\n", nil
 }
 
-// briefFact is what a line says of a fact: its subject, predicate and content. To read all of
-// it takes several times as long, mostly for its times, and most candidates are not shown.
+// briefFact is what a line says of a fact: its subject, predicate and content. Most candidates are not shown.
 func briefFact(r *Record) (f Fact, err error) {
-	var body struct { // as in factBody
-		Subject   string `json:"subject"`
-		Predicate string `json:"predicate"`
-	}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
+	f.Content = r.Text
+	if err := jsonguard.Members(r.Body, "subject", &f.Subject, "predicate", &f.Predicate); err != nil {
 		return f, &Error{Code: Internal, Op: "read fact", Err: err}
 	}
-	f = Fact{Subject: body.Subject, Predicate: body.Predicate, Content: r.Text}
 	if f.Value, _, err = splitAttributes(r.Attributes); f.Value != nil {
 		f.Content = string(f.Value)
 	}
