@@ -116,18 +116,20 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if q.Agent != "" {
 		scopes = []string{q.Agent}
 	}
+	shares := [len(contextSections)]float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
 	var found [len(contextSections)]*sought
-	var hits [len(contextSections)]int
-	var shares [len(contextSections)]float64
-	for i, s := range contextSections {
-		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
-			Limit: fit.MostCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
-			return ContextBlock{}, err
+	limits, err := fit.Candidates(budget, shares[:], func(i, limit int) (n int, err error) {
+		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{contextSections[i].kind},
+			Limit: limit, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
+			return 0, err
 		}
-		hits[i], shares[i] = len(found[i].hits), s.share(o.ContextQuotas)
+		return len(found[i].hits), nil
+	})
+	if err != nil {
+		return ContextBlock{}, err
 	}
 	var sections [len(contextSections)]fit.Section[Recalled]
-	for i, limit := range fit.Candidates(budget, shares[:], hits[:]) {
+	for i, limit := range limits {
 		recalled, err := m.recalled(ctx, found[i], &p, limit)
 		if err != nil {
 			return ContextBlock{}, err
@@ -179,12 +181,7 @@ func manifest(sections []fit.Section[Recalled]) (shown, omitted []ContextItem) {
 var contextSections = [...]struct {
 	heading string
 	kind    Kind
-	share   func(ContextQuotas) float64
-}{
-	{"## Key Facts", KindFact, func(q ContextQuotas) float64 { return q.Facts }},
-	{"## Active Rules", KindRule, func(q ContextQuotas) float64 { return q.Rules }},
-	{"## Recent Episodes", KindEpisode, func(q ContextQuotas) float64 { return q.Episodes }},
-}
+}{{"## Key Facts", KindFact}, {"## Active Rules", KindRule}, {"## Recent Episodes", KindEpisode}}
 
 // Check refuses a query out of range, and returns its budget and its prompt, cut to
 // [MaxQueryBytes] and as plain words: a prompt is no query, so what it quotes need not

@@ -337,8 +337,7 @@ func (e *Engine) maturityWeight(r *Record) float64 {
 	return 1
 }
 
-// importanceOf reads the importance of a fact or an episode, and no more of it; a rule has
-// the default.
+// importanceOf reads the importance of a fact or an episode, and no more of it; a rule has the default.
 func importanceOf(r *Record) (importance float64, err error) {
 	switch r.Kind {
 	case KindRule:
