@@ -116,11 +116,13 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if q.Agent != "" {
 		scopes = []string{q.Agent}
 	}
-	shares := [len(contextSections)]float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
+	quotas := o.ContextQuotas
+	shares := []float64{quotas.Facts, quotas.Rules, quotas.Episodes}
 	var found [len(contextSections)]*sought
-	limits, err := fit.Candidates(budget, shares[:], func(i, limit int) (n int, err error) {
-		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{contextSections[i].kind},
-			Limit: limit, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
+	limits, err := fit.Candidates(budget, shares, func(i, limit int) (n int, err error) {
+		kinds := []Kind{contextSections[i].kind}
+		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: kinds, Limit: limit,
+			MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
 			return 0, err
 		}
 		return len(found[i].hits), nil

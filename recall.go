@@ -293,7 +293,7 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 	})
 	best := make([]Recalled, min(limit, len(order)))
 	for i, o := range order[:len(best)] {
-		best[i] = Recalled{Record: o.Record, Passage: o.Passage, Score: o.score, Fit: o.Match.Score,
+		best[i] = Recalled{Record: o.Record, Passage: o.Passage, Score: o.score, Fit: o.Score,
 			Confidence: o.x.Confidence, Speaker: o.Speaker, Explain: o.x}
 	}
 	return best, nil

@@ -78,7 +78,8 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 		}
 	}
 	failed := errors.New("no store")
-	if _, err := fit.Candidates(3000, []float64{1}, func(int, int) (int, error) { return 0, failed }); !errors.Is(err, failed) {
+	fails := func(int, int) (int, error) { return 0, failed }
+	if _, err := fit.Candidates(3000, []float64{1}, fails); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 }
