@@ -2,7 +2,6 @@ package loci
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/fit"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // DefaultTokenBudget is how many tokens a context has unless its query says otherwise.
@@ -116,18 +116,22 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if q.Agent != "" {
 		scopes = []string{q.Agent}
 	}
+	quotas := o.ContextQuotas
+	shares := []float64{quotas.Facts, quotas.Rules, quotas.Episodes}
 	var found [len(contextSections)]*sought
-	var hits [len(contextSections)]int
-	var shares [len(contextSections)]float64
-	for i, s := range contextSections {
-		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: []Kind{s.kind},
-			Limit: fit.MostCandidates, MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
-			return ContextBlock{}, err
+	limits, err := fit.Candidates(budget, shares, func(i, limit int) (n int, err error) {
+		kinds := []Kind{contextSections[i].kind}
+		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: kinds, Limit: limit,
+			MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
+			return 0, err
 		}
-		hits[i], shares[i] = len(found[i].hits), s.share(o.ContextQuotas)
+		return len(found[i].hits), nil
+	})
+	if err != nil {
+		return ContextBlock{}, err
 	}
 	var sections [len(contextSections)]fit.Section[Recalled]
-	for i, limit := range fit.Candidates(budget, shares[:], hits[:]) {
+	for i, limit := range limits {
 		recalled, err := m.recalled(ctx, found[i], &p, limit)
 		if err != nil {
 			return ContextBlock{}, err
@@ -179,12 +183,7 @@ func manifest(sections []fit.Section[Recalled]) (shown, omitted []ContextItem) {
 var contextSections = [...]struct {
 	heading string
 	kind    Kind
-	share   func(ContextQuotas) float64
-}{
-	{"## Key Facts", KindFact, func(q ContextQuotas) float64 { return q.Facts }},
-	{"## Active Rules", KindRule, func(q ContextQuotas) float64 { return q.Rules }},
-	{"## Recent Episodes", KindEpisode, func(q ContextQuotas) float64 { return q.Episodes }},
-}
+}{{"## Key Facts", KindFact}, {"## Active Rules", KindRule}, {"## Recent Episodes", KindEpisode}}
 
 // Check refuses a query out of range, and returns its budget and its prompt, cut to
 // [MaxQueryBytes] and as plain words: a prompt is no query, so what it quotes need not
@@ -221,31 +220,23 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 		line := "- " + fence.Key(clean(f.Subject), clean(f.Predicate)) + fence.Text(clean(f.Content))
 		return line + " (confidence: " + number(r.Decay.At(at)) + ")\n", nil
 	case KindRule:
-		var body struct { // as in ruleBody
-			Maturity  Maturity `json:"maturity"`
-			Successes int64    `json:"success_count"`
-			Harms     int64    `json:"harmful_count"`
-		}
-		if err := json.Unmarshal(r.Body, &body); err != nil {
+		var b ruleBody
+		err := jsonguard.Members(r.Body, "maturity", &b.Maturity, "success_count", &b.Successes, "harmful_count", &b.Harms)
+		if err != nil {
 			return "", &Error{Code: Internal, Op: "read rule", Err: err}
 		}
-		return "- " + fence.Text(clean(r.Text)) + " (maturity: " + string(body.Maturity) + ", effectiveness: " +
-			number(Effectiveness(body.Successes, body.Harms)) + ")\n", nil
+		return "- " + fence.Text(clean(r.Text)) + " (maturity: " + string(b.Maturity) + ", effectiveness: " +
+			number(Effectiveness(b.Successes, b.Harms)) + ")\n", nil
 	}
 	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence.Text(clean(r.Text)) + "\n", nil
 }
 
-// briefFact is what a line says of a fact: its subject, predicate and content. To read all of
-// it takes several times as long, mostly for its times, and most candidates are not shown.
+// briefFact is what a line says of a fact: its subject, predicate and content. Most candidates are not shown.
 func briefFact(r *Record) (f Fact, err error) {
-	var body struct { // as in factBody
-		Subject   string `json:"subject"`
-		Predicate string `json:"predicate"`
-	}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
+	f.Content = r.Text
+	if err := jsonguard.Members(r.Body, "subject", &f.Subject, "predicate", &f.Predicate); err != nil {
 		return f, &Error{Code: Internal, Op: "read fact", Err: err}
 	}
-	f = Fact{Subject: body.Subject, Predicate: body.Predicate, Content: r.Text}
 	if f.Value, _, err = splitAttributes(r.Attributes); f.Value != nil {
 		f.Content = string(f.Value)
 	}

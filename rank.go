@@ -3,6 +3,7 @@ package loci
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -11,7 +12,7 @@ import (
 
 // scored is a hit with its score.
 type scored struct {
-	Hit
+	*Hit
 	sum     float64 // of the parts: what hits are ordered by
 	score   float64 // the chance that belongs to the sum
 	explain Explain
@@ -40,21 +41,24 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && x.KeywordPart+x.VectorPart+x.TimePart == 0
 	})
 	slices.SortFunc(out, func(a, b scored) int {
-		return cmp.Or(
-			cmp.Compare(b.sum, a.sum), cmp.Compare(b.Keyword, a.Keyword), cmp.Compare(b.Similarity, a.Similarity),
-			b.CreatedAt.Compare(a.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(b.Keyword, a.Keyword),
+			rank.First(a.Similarity, b.Similarity, a.CreatedAt, b.CreatedAt, a.ID[:], b.ID[:]))
 	})
 	return out
 }
 
 // score scores hits in their order, for a query that names some times, and some names.
 func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bool) []scored {
-	at := make(map[ID]int, len(hits))
-	for i := range hits {
-		at[hits[i].ID] = i
-	}
+	at := sync.OnceValue(func() map[ID]int { // most often no hit has a neighbour
+		at := make(map[ID]int, len(hits))
+		for i := range hits {
+			at[hits[i].ID] = i
+		}
+		return at
+	})
 	texts := make([]rank.Text, len(hits))
-	for i, h := range hits {
+	for i := range hits {
+		h := &hits[i]
 		texts[i] = rank.Text{
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
@@ -64,15 +68,16 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bo
 			texts[i].InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
 		}
 		for n, id := range h.Neighbours {
-			texts[i].Beside[n] = rank.None
-			if other, found := at[id]; found && !id.IsZero() {
-				texts[i].Beside[n] = other
+			if texts[i].Beside[n] = rank.None; !id.IsZero() {
+				if other, found := at()[id]; found {
+					texts[i].Beside[n] = other
+				}
 			}
 		}
 	}
 	out := make([]scored, len(hits))
 	for i, p := range rank.Score(texts, s) {
-		h := hits[i]
+		h := &hits[i]
 		out[i] = scored{Hit: h, sum: p.Sum(), score: rank.Chance(p.Sum()), explain: Explain{
 			Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity, VectorRank: h.VectorRank,
 			Embedded: h.Embedded, KeywordPart: p.Keyword, VectorPart: p.Vector, ContextPart: p.Context,

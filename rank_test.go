@@ -75,7 +75,7 @@ func TestScoresAreAbsolute(t *testing.T) {
 		hits := rapid.SliceOfNDistinct(drawnHit, 1, 20, func(h Hit) ID { return h.ID }).Draw(t, "hits")
 		known := rapid.Float64Range(0, 1).Draw(t, "known")
 		for _, r := range e.rank(hits, Hybrid, knowing(known)) {
-			alone := e.rank([]Hit{r.Hit}, Hybrid, knowing(known))[0]
+			alone := e.rank([]Hit{*r.Hit}, Hybrid, knowing(known))[0]
 			if alone.score != r.score || alone.explain != r.explain {
 				t.Fatalf("%+v alone, %+v among others", alone, r)
 			}

@@ -3,12 +3,12 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
@@ -230,6 +230,10 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 		if err != nil {
 			return nil, err
 		}
+		if hits == nil {
+			hits = more
+			continue
+		}
 		hits = append(hits, more...)
 	}
 	return hits, nil
@@ -241,14 +245,14 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) {
 	by := func(in func(s *scored) bool, score func(s *scored) float64) []int {
 		return rank.Places(hits, limit, in, func(a, b *scored) int {
-			newer := b.CreatedAt.Compare(a.CreatedAt)
-			return cmp.Or(cmp.Compare(score(b), score(a)), newer, slices.Compare(a.ID[:], b.ID[:]))
+			return rank.First(score(a), score(b), a.CreatedAt, b.CreatedAt, a.ID[:], b.ID[:])
 		})
 	}
 	words := by(func(s *scored) bool { return s.KeywordRank > 0 }, func(s *scored) float64 { return s.Keyword })
 	vectors := by(func(s *scored) bool { return s.VectorRank > 0 }, func(s *scored) float64 { return s.Similarity })
-	for i, s := range hits {
-		x := Explain{KeywordRank: words[i], VectorRank: vectors[i]}
+	fit = make([]scored, 0, min(len(hits), 2*limit))
+	for i := range hits {
+		s, x := &hits[i], Explain{KeywordRank: words[i], VectorRank: vectors[i]}
 		switch {
 		case x.KeywordRank == 0 && x.VectorRank == 0:
 			continue
@@ -258,16 +262,19 @@ func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) 
 		case x.KeywordRank == 0 || x.VectorRank > 0 && x.VectorRank < x.KeywordRank:
 			x.VectorPart = 1 // the better list decides which passage is shown
 		}
-		s.explain = x
-		fit = append(fit, s)
+		fit = append(fit, scored{Hit: s.Hit, score: s.score, explain: x})
 	}
 	return fit, unfit
 }
 
 // compose scores what was found, orders it and keeps the best limit.
 func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.Time) ([]Recalled, error) {
-	out := make([]Recalled, len(matches))
-	order := make([]*Recalled, len(matches)) // a value is most of a kilobyte: too much to move about
+	type weighed struct {
+		*Match
+		x     RecallExplain
+		score float64
+	}
+	order := make([]weighed, len(matches)) // a Recalled is most of a kilobyte: too much to move about
 	for i := range matches {
 		match := &matches[i]
 		r := &match.Record
@@ -279,22 +286,21 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 		}
 		x.Importance = importance / MaxImportance
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
-		out[i] = Recalled{Record: *r, Passage: match.Passage, Score: w.Score(x), Fit: match.Score,
-			Confidence: x.Confidence, Speaker: match.Speaker, Explain: x}
-		order[i] = &out[i]
+		order[i] = weighed{match, x, w.Score(x)}
 	}
-	slices.SortFunc(order, compareRecalled)
+	slices.SortFunc(order, func(a, b weighed) int {
+		return rank.First(a.score, b.score, a.Record.CreatedAt, b.Record.CreatedAt, a.Record.ID[:], b.Record.ID[:])
+	})
 	best := make([]Recalled, min(limit, len(order)))
-	for i := range best {
-		best[i] = *order[i]
+	for i, o := range order[:len(best)] {
+		best[i] = Recalled{Record: o.Record, Passage: o.Passage, Score: o.score, Fit: o.Score,
+			Confidence: o.x.Confidence, Speaker: o.Speaker, Explain: o.x}
 	}
 	return best, nil
 }
 
-// compareRecalled orders by score, then newer first, then by id.
 func compareRecalled(a, b *Recalled) int {
-	newer := b.Record.CreatedAt.Compare(a.Record.CreatedAt)
-	return cmp.Or(cmp.Compare(b.Score, a.Score), newer, slices.Compare(a.Record.ID[:], b.Record.ID[:]))
+	return rank.First(a.Score, b.Score, a.Record.CreatedAt, b.Record.CreatedAt, a.Record.ID[:], b.Record.ID[:])
 }
 
 // Score is the sum of the components, each times its weight.
@@ -331,20 +337,16 @@ func (e *Engine) maturityWeight(r *Record) float64 {
 	return 1
 }
 
-// importanceOf reads the importance of a fact or an episode, and no more of it; a rule has
-// the default.
-func importanceOf(r *Record) (float64, error) {
-	var body struct {
-		Importance float64 `json:"importance"`
-	}
+// importanceOf reads the importance of a fact or an episode, and no more of it; a rule has the default.
+func importanceOf(r *Record) (importance float64, err error) {
 	switch r.Kind {
 	case KindRule:
 		return DefaultImportance, nil
 	case KindFact:
-		body.Importance = DefaultImportance // facts of early builds name none
+		importance = DefaultImportance // facts of early builds name none
 	}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
+	if err := jsonguard.Members(r.Body, "importance", &importance); err != nil {
 		return 0, &Error{Code: Internal, Op: "read importance", Err: err}
 	}
-	return body.Importance, nil
+	return importance, nil
 }

@@ -1,5 +1,7 @@
 package fit
 
+import "math"
+
 // MostCandidates is how many candidates by each signal a section chooses from at most: more
 // than the usual budget holds.
 const MostCandidates = 100
@@ -9,11 +11,45 @@ const (
 	fewCandidates = 30 // with any budget: some are too long, and what matters more may be further behind
 )
 
-// Candidates returns from how many candidates by each signal the sections of a text choose: as
-// many as there could be lines in the section's share of a budget of tokens. Of a section so many
-// were found; what one has too few candidates for passes on, as room does. To read a candidate
-// costs most of what a text costs.
-func Candidates(budget int, shares []float64, found []int) []int {
+// Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
+// section chooses: as many as there could be lines in its share of a budget of tokens. ask looks for a section's best
+// by each signal, so many at most, and says how many it found. What a section has too few candidates for passes on,
+// as room does. To look for a candidate and to read it costs most of what a text costs.
+func Candidates(budget int, shares []float64, ask func(section, limit int) (found int, err error)) ([]int, error) {
+	asked, found := make([]int, len(shares)), make([]int, len(shares))
+	for i := range found {
+		found[i] = math.MaxInt / 2 // enough
+	}
+	for {
+		limits, next := divided(budget, shares, found), -1
+		for i, limit := range limits { // from the last, so that the first, mostly the largest, is asked for once
+			if limit > asked[i] {
+				next = i
+			}
+		}
+		if next < 0 {
+			return limits, nil
+		}
+		limit := limits[next]
+		if asked[next] > 0 { // more was left for it than its share: there is no third time
+			limit = MostCandidates
+		}
+		n, err := ask(next, limit)
+		if err != nil {
+			return nil, err
+		}
+		asked[next] = limit
+		if n < limit {
+			asked[next] = MostCandidates // there are no more
+		}
+		if n < limit || limit == MostCandidates {
+			found[next] = n
+		}
+	}
+}
+
+// divided is from how many candidates sections choose of which so many were found.
+func divided(budget int, shares []float64, found []int) []int {
 	limits := make([]int, len(shares))
 	for i, share := range shares {
 		limits[i] = max(fewCandidates, int(share*float64(budget/usualLine)))

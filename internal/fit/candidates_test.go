@@ -1,6 +1,8 @@
 package fit_test
 
 import (
+	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -24,9 +26,60 @@ func TestCandidates(t *testing.T) {
 		"nothing found":              {3000, []int{0, 0, 0}, []int{1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := fit.Candidates(c.budget, shares, c.found); !slices.Equal(got, c.want) {
-				t.Errorf("%v, want %v", got, c.want)
+			asked := make([]int, len(shares))
+			got, err := fit.Candidates(c.budget, shares, func(section, limit int) (int, error) {
+				if asked[section]++; limit > fit.MostCandidates {
+					t.Errorf("section %d is asked for %d", section, limit)
+				}
+				return min(c.found[section], 2*limit), nil // by words and by vectors
+			})
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%v, want %v, %v", got, c.want, err)
+			}
+			if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 {
+				t.Errorf("sections are asked for %v times", asked)
 			}
 		})
+	}
+}
+
+// Sections choose from as many candidates as if the most had been asked for at once.
+func TestCandidatesAreThoseOfAll(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		n := 1 + rng.IntN(4)
+		shares, words, vectors := make([]float64, n), make([]int, n), make([]int, n)
+		for i := range n {
+			shares[i], words[i], vectors[i] = rng.Float64(), rng.IntN(150), rng.IntN(150)
+			if rng.IntN(3) == 0 {
+				words[i], vectors[i] = words[i]/20, vectors[i]/20
+			}
+		}
+		budget := rng.IntN(1 << rng.IntN(15))
+		most := make([]int, n)
+		for i := range n {
+			most[i] = min(words[i], fit.MostCandidates) + min(vectors[i], fit.MostCandidates)
+		}
+		asked := make([]int, n)
+		got, err := fit.Candidates(budget, shares, func(section, limit int) (int, error) {
+			asked[section] = limit
+			return min(words[section], limit) + min(vectors[section], limit), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fit.Divided(budget, shares, most); !slices.Equal(got, want) {
+			t.Fatalf("budget %d, shares %v, found %v: %v, want %v", budget, shares, most, got, want)
+		}
+		for i, limit := range got {
+			if limit > asked[i] && most[i] > asked[i] {
+				t.Fatalf("section %d chooses from %d of %d asked for", i, limit, asked[i])
+			}
+		}
+	}
+	failed := errors.New("no store")
+	fails := func(int, int) (int, error) { return 0, failed }
+	if _, err := fit.Candidates(3000, []float64{1}, fails); !errors.Is(err, failed) {
+		t.Error(err)
 	}
 }

@@ -142,6 +142,33 @@ func Each(value []byte, visit func(name string, element []byte) error) error {
 	return nil
 }
 
+// Members is [json.Unmarshal] of some members of an object, by their exact names, each into what the pointer
+// behind its name points to. What the object lacks stays as it is. To decode all of a small object takes several
+// times as long. A name that is written with an escape is not known.
+func Members(text []byte, named ...any) error {
+	i := spaces(text, 0)
+	if i >= len(text) || text[i] != '{' || !Valid(text) {
+		return json.Unmarshal(text, &struct{}{})
+	}
+	for i = spaces(text, i+1); text[i] != '}'; {
+		end := wellFormedString(text, i)
+		name := text[i+1 : end-1]
+		begin := spaces(text, spaces(text, end)+1)
+		i = wellFormed(text, begin, 1)
+		for n := 0; n < len(named); n += 2 {
+			if named[n].(string) == string(name) {
+				if err := json.Unmarshal(text[begin:i], named[n+1]); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+		}
+		if i = spaces(text, i); text[i] == ',' {
+			i = spaces(text, i+1)
+		}
+	}
+	return nil
+}
+
 // names are those of the members of an object.
 type names struct {
 	each reflect.Type // any name, with values of this type; nil: the fields are all there are

@@ -1,6 +1,22 @@
 package rank
 
-import "slices"
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+)
+
+// First orders what has a score: the best first, then the newest, then by id.
+func First(a, b float64, aMade, bMade time.Time, aID, bID []byte) int {
+	if order := cmp.Compare(b, a); order != 0 { // as most often
+		return order
+	}
+	if order := bMade.Compare(aMade); order != 0 {
+		return order
+	}
+	return bytes.Compare(aID, bID)
+}
 
 // Places ranks the values that are in: the best limit of them get their places from 1, the
 // best by compare first. All others get 0.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/internal/rank"
 )
@@ -24,5 +25,27 @@ func TestPlaces(t *testing.T) {
 	}
 	if got := rank.Places(nil, 3, positive, larger); len(got) != 0 {
 		t.Errorf("no values: places %v", got)
+	}
+}
+
+// The score comes first, then what is newer, then the id.
+func TestFirst(t *testing.T) {
+	early, late := time.UnixMilli(1), time.UnixMilli(2)
+	for name, c := range map[string]struct {
+		a, b         float64
+		aMade, bMade time.Time
+		aID, bID     string
+		want         int
+	}{
+		"score":      {2, 1, early, late, "b", "a", -1},
+		"less score": {1, 2, late, early, "a", "b", 1},
+		"newer":      {1, 1, late, early, "b", "a", -1},
+		"older":      {1, 1, early, late, "a", "b", 1},
+		"id":         {1, 1, late, late, "a", "b", -1},
+		"same":       {1, 1, late, late, "a", "a", 0},
+	} {
+		if got := rank.First(c.a, c.b, c.aMade, c.bMade, []byte(c.aID), []byte(c.bID)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

@@ -363,7 +363,7 @@ func (t *tx) keepRevision(n int64, r *loci.Record, keep int) error {
 		}
 	}
 	return t.exec(`DELETE FROM revision WHERE record = ?1 AND version NOT IN
-		(SELECT version FROM revision WHERE record = ?1 ORDER BY version DESC LIMIT ?2)`, n, keep)
+		(SELECT version FROM revision WHERE record = ?1 ORDER BY version DESC LIMIT +?2)`, n, keep)
 }
 
 // Touch implements [loci.RecordChanger].

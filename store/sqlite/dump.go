@@ -15,19 +15,19 @@ var dumpQueries = map[dump.Table]string{
 	// Of no bytes, which are the key of the namespace above all, SQLite has no part: NULL.
 	dump.Namespaces: `SELECT s.n, s.n, s.mark, named, CASE WHEN named THEN s.key END,
 		(SELECT json_group_array(kind) FROM (SELECT kind FROM shard WHERE namespace = s.n ORDER BY kind))
-		FROM (SELECT *, substr(key, 1, 2) IS NOT x'0000' AS named FROM namespace) s WHERE s.n > ? ORDER BY s.n LIMIT ?`,
-	dump.Spaces: "SELECT n, n, CAST(model AS BLOB), dims FROM space WHERE n > ? ORDER BY n LIMIT ?",
+		FROM (SELECT *, substr(key, 1, 2) IS NOT x'0000' AS named FROM namespace) s WHERE s.n > ? ORDER BY s.n LIMIT +?`,
+	dump.Spaces: "SELECT n, n, CAST(model AS BLOB), dims FROM space WHERE n > ? ORDER BY n LIMIT +?",
 	dump.Records: `SELECT n, id, namespace, slot, version, created_at, updated_at, expires_at, uses, used_at, ends_at, due_at, position,
 		passage_count, confidence, decay_rate, decay_from, live, CAST(kind AS BLOB), CAST(scope AS BLOB), CAST(status AS BLOB), sequence,
-		heading, passages, CAST(tags AS BLOB), attributes, body, text FROM record WHERE n > ? ORDER BY n LIMIT ?`,
+		heading, passages, CAST(tags AS BLOB), attributes, body, text FROM record WHERE n > ? ORDER BY n LIMIT +?`,
 	dump.Revisions: `SELECT v.rowid, r.id, v.version, v.updated_at, v.replaced_at, v.text, CAST(v.tags AS BLOB), v.attributes
-		FROM revision v JOIN record r ON r.n = v.record WHERE v.rowid > ? ORDER BY v.rowid LIMIT ?`,
-	dump.Vectors: `SELECT v.rowid, r.id, v.space, v.data FROM vector v JOIN record r ON r.n = v.record WHERE v.rowid > ? ORDER BY v.rowid LIMIT ?`,
+		FROM revision v JOIN record r ON r.n = v.record WHERE v.rowid > ? ORDER BY v.rowid LIMIT +?`,
+	dump.Vectors: `SELECT v.rowid, r.id, v.space, v.data FROM vector v JOIN record r ON r.n = v.record WHERE v.rowid > ? ORDER BY v.rowid LIMIT +?`,
 	dump.Links: `SELECT place, from_id, CAST(type AS BLOB), to_id, created_at, place FROM (SELECT *, row_number() OVER
-		(ORDER BY created_at, n) - count(*) OVER () AS place FROM link) WHERE place > ? ORDER BY place LIMIT ?`,
+		(ORDER BY created_at, n) - count(*) OVER () AS place FROM link) WHERE place > ? ORDER BY place LIMIT +?`,
 	dump.Events: `SELECT seq, seq, id, namespace, occurred_at, CAST(type AS BLOB), CAST(kind AS BLOB), entity, CAST(actor AS BLOB),
-		CAST(request_id AS BLOB), digest, sealed, nonce, payload, former FROM event WHERE seq > ? ORDER BY seq LIMIT ?`,
-	dump.Replies: `SELECT rowid, key, at, expires_at, record, fingerprint, value FROM reply WHERE rowid > ? ORDER BY rowid LIMIT ?`,
+		CAST(request_id AS BLOB), digest, sealed, nonce, payload, former FROM event WHERE seq > ? ORDER BY seq LIMIT +?`,
+	dump.Replies: `SELECT rowid, key, at, expires_at, record, fingerprint, value FROM reply WHERE rowid > ? ORDER BY rowid LIMIT +?`,
 }
 
 // Holds reports whether there is anything of a tenant, without making its file.

@@ -66,7 +66,7 @@ func (f *file) briefs(
 ) error {
 	query, args, _ := listing(columns, filter, after, order)
 	// With a limit the rows inside stay in their order.
-	query = "SELECT coalesce(group_concat(packed, ''), '') FROM (" + query + " LIMIT ?)"
+	query = "SELECT coalesce(group_concat(packed, ''), '') FROM (" + query + " LIMIT +?)"
 	return f.readRows(ctx, query, append(args, limit), func(rows *sql.Rows) (bool, error) {
 		var text textColumn
 		if err := rows.Scan(&text); err != nil {

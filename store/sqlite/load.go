@@ -187,7 +187,7 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 }
 
 // inPart is the condition of the next records of a shard.
-const inPart = inShard + " AND " + searchable + " AND r.n > ? ORDER BY r.n LIMIT ?"
+const inPart = inShard + " AND " + searchable + " AND r.n > ? ORDER BY r.n LIMIT +?"
 
 // followOne takes in what changed of a shard that is read.
 func (f *file) followOne(ctx context.Context, tx *sql.Tx, one *load) error {

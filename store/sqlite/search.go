@@ -233,7 +233,7 @@ func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, from int6
 		return nil, from, nil
 	}
 	var changed int
-	const few = "SELECT count(*) FROM (SELECT 1 FROM record WHERE seq > ? LIMIT ?)"
+	const few = "SELECT count(*) FROM (SELECT 1 FROM record WHERE seq > ? LIMIT +?)"
 	if err := f.readRow(ctx, few, []any{from, maxFollowed + 1}, &changed); err != nil || changed <= maxFollowed {
 		return nil, from, err
 	}

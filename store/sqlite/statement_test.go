@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -167,5 +169,24 @@ func TestStatementsOutliveTheirCaller(t *testing.T) {
 	}
 	if n := count(t, s); n != 3 {
 		t.Errorf("%d records are there; want 3", n)
+	}
+}
+
+// A parameter that is a limit by itself has SQLite compile the statement again at each run: it looks at the
+// value, as if it were a number in the text. A sign before it keeps it from that.
+func TestNoLimitIsABareParameter(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	bare := regexp.MustCompile(`LIMIT (\?\d*)`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := bare.FindString(string(text)); found != "" && !strings.HasSuffix(file, "_test.go") {
+			t.Errorf("%s has %s: write LIMIT +?", file, found)
+		}
 	}
 }

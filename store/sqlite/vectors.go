@@ -131,7 +131,7 @@ func (s *Store) Unembedded(
 	}
 	query := "SELECT " + recordColumns + ` FROM record r JOIN namespace s ON s.n = r.namespace
 		WHERE r.id > ? AND r.live AND r.passage_count > 0 AND NOT EXISTS
-		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT ?`
+		(SELECT 1 FROM vector v JOIN space p ON p.n = v.space WHERE v.record = r.n AND p.model = ? AND p.dims = ?) ORDER BY r.id LIMIT +?`
 	scan := newRecordScan()
 	err = f.readRows(ctx, query, []any{after[:], space.Model, space.Dims, limit}, func(rows *sql.Rows) (bool, error) {
 		r, err := scan.record(rows)
@@ -263,7 +263,7 @@ func (s *Store) DropVectors(ctx context.Context, t loci.Tenant, space loci.Space
 		if number == tx.active {
 			return loci.Errorf(loci.Conflict, "%s is the active space", space)
 		}
-		dropped, err = tx.execCount("DELETE FROM vector WHERE rowid IN (SELECT rowid FROM vector WHERE space = ? LIMIT ?)", number, limit)
+		dropped, err = tx.execCount("DELETE FROM vector WHERE rowid IN (SELECT rowid FROM vector WHERE space = ? LIMIT +?)", number, limit)
 		if err != nil || dropped == 0 {
 			return err
 		}

@@ -39,15 +39,18 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 		s.compare(vector)
 	}
-	hits, err := s.gather(&p, limit)
-	if err != nil {
+	s.made = make([]*loci.Hit, 0, min(2*limit, 256))
+	if _, err := s.gather(&p, limit); err != nil {
 		return nil, err
 	}
-	order := slices.SortedFunc(maps.Values(hits), func(a, b *loci.Hit) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	slices.SortFunc(s.made, func(a, b *loci.Hit) int {
+		if newer := b.CreatedAt.Compare(a.CreatedAt); newer != 0 {
+			return newer
+		}
+		return bytes.Compare(a.ID[:], b.ID[:])
 	})
-	out := make([]loci.Hit, len(order))
-	for i, h := range order {
+	out := make([]loci.Hit, len(s.made))
+	for i, h := range s.made {
 		out[i] = *h
 	}
 	return out, nil
@@ -56,7 +59,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 // gather returns the best limit by words, by vectors and by time, and what stands beside
 // them.
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
-	hits := map[place]*loci.Hit{}
+	hits := make(map[place]*loci.Hit, min(2*limit, 256))
 	words := byWords
 	if s.skips {
 		words = s.byWordsSkipping()
@@ -124,6 +127,10 @@ func (s *search) choose(x *Index, p *loci.Probe) {
 type place struct {
 	part  int
 	entry uint32
+}
+
+func (p place) order(other place) int {
+	return cmp.Or(cmp.Compare(p.part, other.part), cmp.Compare(p.entry, other.entry))
 }
 
 // scoring is a part with the scores of one probe.
@@ -240,6 +247,9 @@ type search struct {
 	coarseAbove, skipFrom, readCost int
 	bm25
 
+	made []*loci.Hit
+	hits []loci.Hit // room for more
+
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
 
@@ -287,7 +297,8 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	}
 	sh := &s.parts[at.part]
 	e := sh.seen(at.entry)
-	h := &loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
+	h := s.newHit()
+	*h = loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
 		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
 		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Long: s.long()}
 	s.share(sh, &e, h)
@@ -307,6 +318,17 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 		h.KeywordShare = h.Keyword / s.ideal
 	}
 	hits[at] = h
+	return h
+}
+
+// newHit makes room for a hit, which stays where it is.
+func (s *search) newHit() *loci.Hit {
+	const together = 32
+	if len(s.hits) == 0 {
+		s.hits = make([]loci.Hit, together)
+	}
+	h := &s.hits[0]
+	s.hits, s.made = s.hits[1:], append(s.made, h)
 	return h
 }
 

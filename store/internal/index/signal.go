@@ -109,6 +109,7 @@ func (sh *scoring) eachTagged(
 func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
 	least := math.Inf(-1)
+	var begun []place // those that were looked at already, in order
 	take := func(i int, n uint32, score float64) error {
 		if score < least {
 			return nil
@@ -123,8 +124,11 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
 			return nil
 		}
-		if by.sees != nil && !by.sees(sh, n, score) || len(likely) > 0 && t.has(at) {
+		if by.sees != nil && !by.sees(sh, n, score) {
 			return nil
+		}
+		if _, found := slices.BinarySearchFunc(begun, at, place.order); found {
+			return nil // it was taken or refused
 		}
 		ok, err := s.selected(r.at)
 		if ok && err == nil {
@@ -145,6 +149,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 			}
 		}
 	}
+	begun = slices.SortedFunc(slices.Values(likely), place.order)
 	for i := range s.parts {
 		sh := &s.parts[i]
 		if err := by.each(sh, &least, func(n uint32, score float64) error { return take(i, n, score) }); err != nil {

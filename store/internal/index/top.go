@@ -37,11 +37,6 @@ type top struct {
 // full reports whether a new entry must be better than the worst one.
 func (t *top) full() bool { return len(t.heap) == t.limit }
 
-// has reports whether an entry is among them.
-func (t *top) has(at place) bool {
-	return slices.ContainsFunc(t.heap, func(r ranked) bool { return r.at == at })
-}
-
 // push adds an entry, in place of the worst one when the list is full.
 func (t *top) push(r ranked) {
 	if t.full() {

@@ -1,0 +1,4 @@
+package fit
+
+// Divided is divided, for tests.
+var Divided = divided

@@ -1,0 +1,41 @@
+package jsonguard_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/jsonguard"
+)
+
+// Some members of an object are read as package json reads them, and nothing else of it is.
+func TestMembers(t *testing.T) {
+	type some struct {
+		Name  string   `json:"name"`
+		Count int64    `json:"count"`
+		Part  float64  `json:"part"`
+		List  []string `json:"list"`
+	}
+	for _, text := range []string{
+		`{}`, ` { "name" : "n" , "count" : 3 } `, `{"part":1e-3,"list":["a","b\n"],"other":{"name":"x","list":[{}]}}`,
+		`{"name":"\u00e9\"","count":null,"name":"last"}`, `{"other":"\\\"","part":-0}`, `null`, `{"name":"","list":[]}`,
+		`{"name":1}`, `{"count":1.5}`, `{"count":"1"}`, `[]`, `"name"`, `{"name":"n"`, `{"name":"n"}}`, ``, `{"a":"name","count":7}`,
+	} {
+		want, got := some{Name: "before", Count: 1}, some{Name: "before", Count: 1}
+		wantErr := json.Unmarshal([]byte(text), &want)
+		err := jsonguard.Members([]byte(text), "name", &got.Name, "count", &got.Count, "part", &got.Part, "list", &got.List)
+		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; package json has %+v, %v", text, got, err, want, wantErr)
+		}
+	}
+	body := []byte(`{"importance":5,"valid_from":"2026-11-26T11:57:37.471Z","confirmed_at":"2026-11-26T11:57:37.471Z"}`)
+	var importance float64
+	read := func() {
+		if err := jsonguard.Members(body, "importance", &importance); err != nil || importance != 5 {
+			t.Fatal(importance, err)
+		}
+	}
+	if n := testing.AllocsPerRun(20, read); n > 4 {
+		t.Errorf("one number takes %.0f allocations", n)
+	}
+}
