@@ -56,19 +56,15 @@ func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
 		if _, err := m.one(ctx, reach, to); err != nil {
 			return none, err
 		}
-		have, err := m.engine.store.Links(ctx, m.view.Tenant, from)
-		if err != nil {
-			return none, err
-		}
-		for _, l := range have {
-			if l.From == from && l.Type == typ && l.To == to {
-				return Decision[ID]{Reply: from, Record: from}, nil
-			}
+		link := Link{From: from, Type: typ, To: to, At: now}
+		there, err := m.engine.store.Linked(ctx, m.view.Tenant, link)
+		if err != nil || there {
+			return Decision[ID]{Reply: from, Record: from}, err
 		}
 		return Decision[ID]{
 			Reply: from, Record: from,
 			Change: Change{
-				Links:  []Link{{From: from, Type: typ, To: to, At: now}},
+				Links:  []Link{link},
 				Events: []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})},
 			},
 		}, nil
