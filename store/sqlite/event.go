@@ -34,6 +34,15 @@ func (s *Store) Events(
 	if !filter.Entity.IsZero() {
 		c.add("e.entity = ?", filter.Entity[:])
 	}
+	if len(filter.Types) > 0 {
+		among[string](&c, "e.type", namesOf(filter.Types))
+	}
+	if !filter.Since.IsZero() {
+		c.add("e.occurred_at >= ?", firstMilli(filter.Since))
+	}
+	if !filter.Until.IsZero() {
+		c.add("e.occurred_at < ?", firstMilli(filter.Until))
+	}
 	query := selectEvents + " WHERE " + c.String() + " ORDER BY e.seq DESC"
 	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
 		e, err := scanEvent(rows)

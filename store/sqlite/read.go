@@ -93,7 +93,7 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 
 // selecting adds what a filter says beside its places.
 func (c *conditions) selecting(f *loci.Filter) (exact bool) {
-	among[string](c, "r.kind", kindNames(f.Kinds))
+	among[string](c, "r.kind", namesOf(f.Kinds))
 	if len(f.IDs) > 0 {
 		ids := make([]any, 0, 2*len(f.IDs)) // there is room to pad them
 		for i := range f.IDs {
@@ -153,8 +153,7 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 			c.add("(r.expires_at IS NULL OR r.expires_at > ?)", f.At.UnixMilli())
 		}
 	}
-	t := f.Trace()
-	c.traced(t.Tags, t.Texts, t.Numbers)
+	c.traced(f)
 	return len(f.Tags) == 0 && f.Where.IsZero()
 }
 
