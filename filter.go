@@ -109,7 +109,7 @@ func (f *Filter) Covers(n Namespace) bool {
 // numbers; a string that is a number compares with a number as one; two strings
 // compare byte by byte, which orders ISO dates; anything else is not ordered.
 type Where struct {
-	Member     string // the body has this member; "": any
+	Member     string // the body has this member, of a plain name; "": any
 	conditions condition.Set
 }
 
