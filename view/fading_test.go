@@ -237,7 +237,8 @@ func TestReviewAndThePastReadWhatTheyShow(t *testing.T) {
 		if err != nil || len(due) != 2 || due[0].ID != harmful || due[1].Kind != loci.KindEpisode || store.read > 2 {
 			t.Errorf("read %d to review %+v, %v", store.read, due, err)
 		}
-		for at, want := range map[time.Time]int{past: 2, past.Add(-time.Hour): 0} {
+		first := locitest.Fact(t, h.m, h.ids["note"]).CreatedAt
+		for at, want := range map[time.Time]int{past: 2, first: 1, first.Add(-time.Millisecond): 0} {
 			store.read = 0
 			facts, _, err := view.AsOf(t.Context(), h.m, view.AsOfQuery{Valid: at, Known: at}, loci.Page{})
 			if err != nil || len(facts) != want || store.read > want {
