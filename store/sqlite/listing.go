@@ -171,8 +171,8 @@ func (c *conditions) traced(f *loci.Filter) {
 }
 
 // ranged leaves out rows whose value of a key, at the top or in a structured content, is outside of a
-// range. For SQLite any text is greater than any number. Of a key that is there twice Go takes the last
-// value, and SQLite the first.
+// range. For SQLite any text is greater than any number. If a key is there twice, SQLite takes its first
+// value, and Go its last.
 func (c *conditions) ranged(key string, least bool, bound any) {
 	const read = "json_extract(CAST(r.attributes AS TEXT), ?)"
 	meets, other := read+" >= ?", "" // other: the type that is neither ruled out nor beyond the bound
