@@ -43,7 +43,8 @@ func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Clea
 	if err != nil {
 		return n, c, err
 	}
-	c.Erase = append([]loci.Erase{{ID: st.record.ID, Version: st.record.Version}}, gone...)
+	c.Erase = append(c.Erase, loci.Erase{ID: st.record.ID, Version: st.record.Version})
+	c.Erase = append(c.Erase, gone...)
 	c.Events = []loci.Event{s.m.Event(loci.EventErased, &st.record, now, map[string]any{"messages": len(gone)})}
 	return Cleared{Sessions: 1, Messages: int64(len(gone))}, c, nil
 }
