@@ -84,7 +84,9 @@ func SlotsBeginning(prefix string) SlotRange { return condition.SlotsBeginning(p
 
 // Trace is what the JSON of a record must hold for the filter to select it. [Where.Match] looks elsewhere for some names, too.
 func (f *Filter) Trace() condition.Trace {
-	return f.Where.conditions.Trace(f.Tags, "subject", "predicate", attribute.Content)
+	t := f.Where.conditions.Trace(f.Tags, "subject", "predicate", attribute.Content)
+	t.Member = f.Where.Member
+	return t
 }
 
 // Covers reports whether the filter reaches a namespace.
@@ -107,6 +109,7 @@ func (f *Filter) Covers(n Namespace) bool {
 // numbers; a string that is a number compares with a number as one; two strings
 // compare byte by byte, which orders ISO dates; anything else is not ordered.
 type Where struct {
+	Member     string // the body has this member, of a plain name; "": any
 	conditions condition.Set
 }
 
@@ -120,23 +123,23 @@ func ParseWhere(filter map[string]any) (Where, error) {
 	if err != nil {
 		return Where{}, Errorf(Invalid, "%s", err)
 	}
-	return Where{set}, nil
+	return Where{conditions: set}, nil
 }
 
 // IsZero reports whether the condition always holds.
-func (w Where) IsZero() bool { return len(w.conditions) == 0 }
+func (w Where) IsZero() bool { return len(w.conditions) == 0 && w.Member == "" }
 
 // NeedsText reports whether the condition asks for the text or the body of a live record.
 func (w Where) NeedsText(r *Record) bool {
-	return r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool {
+	return w.Member != "" || r.Kind == KindFact && slices.ContainsFunc(w.conditions, func(c condition.Condition) bool {
 		return c.Key == "content" || strings.HasPrefix(r.Slot, "key:") && (c.Key == "subject" || c.Key == "predicate")
 	})
 }
 
 // Match reports whether a record's attributes meet the condition.
 func (w Where) Match(r *Record) bool {
-	if w.IsZero() {
-		return true
+	if has := w.Member == "" || attribute.Has(r.Body, w.Member); !has || len(w.conditions) == 0 {
+		return has
 	}
 	doc, err := attribute.Some(r.Attributes, w.conditions.Ask)
 	if err != nil {

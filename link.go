@@ -45,33 +45,25 @@ func (m *Memory) Link(ctx context.Context, from ID, typ LinkType, to ID) error {
 		return Errorf(Invalid, "a memory cannot be linked to itself: name another one")
 	}
 	request := map[string]any{"from": from, "type": typ, "to": to}
-	_, err := Commit(ctx, m, "link", request, func(now time.Time) (Decision[ID], error) {
-		var none Decision[ID]
+	_, err := Commit(ctx, m, "link", request, func(now time.Time) (d Decision[ID], err error) {
+		d.Reply, d.Record = from, from
 		r, err := m.one(ctx, m.writable(now), from)
 		if err != nil {
-			return none, err
+			return d, err
 		}
 		reach := m.readable(now)
 		reach.NotLive = true
 		if _, err := m.one(ctx, reach, to); err != nil {
-			return none, err
+			return d, err
 		}
-		have, err := m.engine.store.Links(ctx, m.view.Tenant, from)
-		if err != nil {
-			return none, err
+		link := Link{From: from, Type: typ, To: to, At: now}
+		there, err := m.engine.store.Linked(ctx, m.view.Tenant, link)
+		if err != nil || there {
+			return d, err
 		}
-		for _, l := range have {
-			if l.From == from && l.Type == typ && l.To == to {
-				return Decision[ID]{Reply: from, Record: from}, nil
-			}
-		}
-		return Decision[ID]{
-			Reply: from, Record: from,
-			Change: Change{
-				Links:  []Link{{From: from, Type: typ, To: to, At: now}},
-				Events: []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})},
-			},
-		}, nil
+		d.Change.Links = []Link{link}
+		d.Change.Events = []Event{m.event(EventLinked, &r, now, map[string]any{"type": typ, "to": to})}
+		return d, nil
 	})
 	return err
 }

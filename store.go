@@ -77,6 +77,9 @@ type RecordLister interface {
 
 	// Links returns the links from or to a record, oldest first.
 	Links(ctx context.Context, t Tenant, id ID) ([]Link, error)
+
+	// Linked reports whether a link is there, whenever it was made, and looks at no other.
+	Linked(ctx context.Context, t Tenant, l Link) (bool, error)
 }
 
 // A RecordChanger changes the records a store holds.

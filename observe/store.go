@@ -87,6 +87,13 @@ func (w *watchedStore) Links(ctx context.Context, t loci.Tenant, id loci.ID) (fo
 	return w.Store.Links(ctx, t, id)
 }
 
+// Linked implements [loci.RecordLister].
+func (w *watchedStore) Linked(ctx context.Context, t loci.Tenant, l loci.Link) (there bool, err error) {
+	ctx, end := calls(ctx, "linked")
+	defer func() { end(err) }()
+	return w.Store.Linked(ctx, t, l)
+}
+
 // Apply implements [loci.RecordChanger].
 func (w *watchedStore) Apply(ctx context.Context, t loci.Tenant, c loci.Change) (err error) {
 	ctx, end := calls(ctx, "apply")

@@ -39,16 +39,30 @@ func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent
 
 // clearing is the change that erases a session.
 func (s *Handle) clearing(ctx context.Context, st *state, now time.Time) (n Cleared, c loci.Change, err error) {
-	gone, err := s.headers(ctx, st.body.ID)
+	gone, err := s.erases(ctx, st.body.ID)
 	if err != nil {
 		return n, c, err
 	}
 	c.Erase = append(c.Erase, loci.Erase{ID: st.record.ID, Version: st.record.Version})
-	for _, h := range gone {
-		c.Erase = append(c.Erase, loci.Erase{ID: h.id, Version: h.version})
-	}
+	c.Erase = append(c.Erase, gone...)
 	c.Events = []loci.Event{s.m.Event(loci.EventErased, &st.record, now, map[string]any{"messages": len(gone)})}
 	return Cleared{Sessions: 1, Messages: int64(len(gone))}, c, nil
+}
+
+// erases lists what erases all messages of a session, in order. Nothing that they say is read.
+func (s *Handle) erases(ctx context.Context, session string) (all []loci.Erase, err error) {
+	for page := (loci.Page{Limit: 1000, Order: loci.SlotAscending, Brief: true}); ; {
+		records, next, err := s.m.Records(ctx, s.within(session, 1, 0), page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			all = append(all, loci.Erase{ID: records[i].ID, Version: records[i].Version})
+		}
+		if page.Cursor = next; next == "" {
+			return all, nil
+		}
+	}
 }
 
 // ClearAll erases the handle's sessions one after the other, expired ones too. If it is

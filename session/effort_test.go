@@ -8,6 +8,7 @@ package session_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,51 @@ func (talker) Model() string { return "talker" }
 
 func (t talker) Complete(context.Context, loci.Prompt) (loci.Completion, error) {
 	return loci.Completion{Text: string(t)}, nil
+}
+
+// A store that shows of messages what erases them, and no word.
+type closedMessages struct{ loci.Store }
+
+func (c closedMessages) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, page loci.Page,
+) ([]loci.Record, string, error) {
+	if slices.Contains(f.Kinds, session.KindMessage) && !page.Brief {
+		return nil, "", loci.Errorf(loci.Internal, "messages were read whole")
+	}
+	return c.Store.Records(ctx, t, f, page)
+}
+
+// Who clears a session, or asks what that would erase, reads none of its messages.
+func TestAClearReadsNoMessage(t *testing.T) {
+	s := locitest.OpenMemory()
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+	const messages = 1 + 2*1250 // more than two pages
+	locitest.Talk(t, m, messages/2)
+	h := session.Of(locitest.Bind(t, locitest.NewEngine(t, closedMessages{s}, loci.Options{}), "u"))
+	x, err := h.Extent(t.Context(), "s")
+	if err != nil || x.Messages != messages {
+		t.Fatalf("%d messages would go, %v; want %d", x.Messages, err, messages)
+	}
+	if done, err := h.ClearExtent(t.Context(), x); err != nil || done.Messages != messages {
+		t.Errorf("cleared %+v, %v", done, err)
+	}
+}
+
+// To count the tokens of a message it is read once.
+func TestAMessageIsReadOnceToBeCounted(t *testing.T) {
+	counted := 0
+	m := locitest.Bind(t,
+		locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Tokenizer: byteTokens{&counted}}), "u")
+	const messages = 1 + 2*250
+	locitest.Talk(t, m, messages/2)
+	n := testing.AllocsPerRun(2, func() {
+		if done := locitest.Summarise(t, m, session.SummaryOptions{ContextTokens: 10_000_000}); done.Done {
+			t.Errorf("summarised %+v", done)
+		}
+	})
+	if n > 40*messages { // 46 where its data are taken apart twice
+		t.Errorf("%.0f allocations for %d messages", n, messages)
+	}
 }
 
 // An answer that is far too long is counted some times, not once for each line that goes.

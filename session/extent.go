@@ -33,16 +33,16 @@ func (s *Handle) Extent(ctx context.Context, id string) (Extent, error) {
 	if err != nil || st == nil {
 		return x, err
 	}
-	all, err := s.headers(ctx, st.body.ID)
+	all, err := s.erases(ctx, st.body.ID)
 	if err != nil {
 		return x, err
 	}
 	digest := sha256.New()
 	_, _ = fmt.Fprintf(digest, "%s\n", st.record.ID)
-	for _, h := range all {
+	for _, e := range all {
 		x.Messages++
-		x.shown[h.id] = h.version
-		_, _ = fmt.Fprintf(digest, "%s %d\n", h.id, h.version)
+		x.shown[e.ID] = e.Version
+		_, _ = fmt.Fprintf(digest, "%s %d\n", e.ID, e.Version)
 	}
 	x.Mark = base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:18])
 	return x, nil
@@ -63,12 +63,12 @@ func (s *Handle) check(ctx context.Context, st *state, only *Extent) error {
 	if only == nil {
 		return nil
 	}
-	all, err := s.headers(ctx, st.body.ID)
+	all, err := s.erases(ctx, st.body.ID)
 	if err != nil {
 		return err
 	}
-	for _, h := range all {
-		if version, there := only.shown[h.id]; !there || version != h.version {
+	for _, e := range all {
+		if version, there := only.shown[e.ID]; !there || version != e.Version {
 			return &loci.Error{Code: loci.Conflict, Msg: "the session has changed meanwhile: nothing was deleted",
 				Recovery: "Read what is new in it, and decide again."}
 		}

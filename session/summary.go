@@ -132,7 +132,8 @@ type summarising struct {
 
 // count is what a message takes of the room.
 func (w *summarising) count(m *Message) int {
-	return messageTokens + w.s.m.Settings().Tokenizer.Count(m.Speaker()+": "+m.Text())
+	data := m.data() // is taken apart once for both
+	return messageTokens + w.s.m.Settings().Tokenizer.Count(m.speaker(data)+": "+data.words())
 }
 
 // measure counts what is in use and decides how many messages join the summary.

@@ -39,7 +39,7 @@ func AsOf(
 		return nil, "", err
 	}
 	f := reach(m, now, loci.KindFact)
-	f.NotLive, f.Scopes = true, q.Scopes
+	f.NotLive, f.Scopes, f.Until = true, q.Scopes, q.Known.Add(1) // what came later is not read
 	page.Limit = cmp.Or(page.Limit, 100)
 	return gather(ctx, m, []loci.Filter{f}, page, func(r *loci.Record) (loci.Fact, bool, error) {
 		return asOf(ctx, m, r, &q, now)

@@ -209,3 +209,41 @@ func (h *house) compare(t *testing.T, q view.Query, limit int, all []view.Entry)
 		t.Errorf("%v in pages of %d: %d entries, want %d\n%v\n%v", q, limit, len(got), len(want), got, want)
 	}
 }
+
+// TestReviewAndThePastReadWhatTheyShow: neither the rules that did no harm nor what was learned later
+// is read.
+func TestReviewAndThePastReadWhatTheyShow(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		store := &counting{Store: s}
+		h := furnish(t, store)
+		past := h.clock.Now()
+		h.clock.Advance(time.Hour)
+		var harmful loci.ID
+		for n := range 100 {
+			id, err := h.m.StoreRule(t.Context(), loci.NewRule{Content: fmt.Sprintf("Rule %d.", n)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.save(t, fmt.Sprintf("Thing %d holds.", n), loci.NewFact{})
+			if n == 50 {
+				harmful = id
+				if _, err := view.Harmful(t.Context(), h.m, id, "It was in the way."); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		store.read = 0
+		due, _, err := view.Review(t.Context(), h.m, loci.Page{})
+		if err != nil || len(due) != 2 || due[0].ID != harmful || due[1].Kind != loci.KindEpisode || store.read > 2 {
+			t.Errorf("read %d to review %+v, %v", store.read, due, err)
+		}
+		first := locitest.Fact(t, h.m, h.ids["note"]).CreatedAt
+		for at, want := range map[time.Time]int{past: 2, first: 1, first.Add(-time.Millisecond): 0} {
+			store.read = 0
+			facts, _, err := view.AsOf(t.Context(), h.m, view.AsOfQuery{Valid: at, Known: at}, loci.Page{})
+			if err != nil || len(facts) != want || store.read > want {
+				t.Errorf("%d facts at %v, read %d, %v; want %d", len(facts), at, store.read, err, want)
+			}
+		}
+	})
+}

@@ -241,9 +241,11 @@ type Due struct {
 func Review(ctx context.Context, m *loci.Memory, page loci.Page) (due []Due, next string, err error) {
 	page.Limit = cmp.Or(page.Limit, 100)
 	now := m.Now()
-	fading, waiting := reach(m, now, loci.KindFact), reach(m, now, loci.KindEpisode)
+	fading, waiting := reach(m, now, loci.KindFact, loci.KindRule), reach(m, now, loci.KindEpisode)
 	fading.Waning, waiting.Statuses = true, statuses[Waiting]
-	filters := []loci.Filter{fading, waiting, reach(m, now, loci.KindRule)}
+	harmful := reach(m, now, loci.KindRule)
+	harmful.Where.Member = "harmful_count" // no other rule has it
+	filters := []loci.Filter{fading, waiting, harmful}
 	due, next, err = gather(ctx, m, filters, page, func(r *loci.Record) (Due, bool, error) {
 		e, err := Of(ctx, m, r, now)
 		reason := whyDue(&e)

@@ -45,6 +45,13 @@ func Some(attributes json.RawMessage, asked func(name string) bool) (map[string]
 	})
 }
 
+// Has reports whether an object has a member of a name.
+func Has(object json.RawMessage, name string) bool {
+	some, err := Some(object, func(member string) bool { return member == name })
+	_, has := some[name]
+	return err == nil && has
+}
+
 // Split takes attributes apart: the structured content, if any, and the metadata.
 func Split(attributes json.RawMessage) (value json.RawMessage, metadata map[string]any, err error) {
 	object, err := Object(attributes)

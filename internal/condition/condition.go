@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"reflect"
 	"slices"
@@ -127,10 +128,55 @@ func (c Condition) Holds(have any) bool { return matches(have, c.want) }
 // A Trace is what the JSON of a record's tags and attributes must hold for the record to have the tags and
 // meet the conditions, so that a store need not read the others: each text in it, and each whole number in
 // digits. JSON with a backslash may write a text in another way, and one with an exponent a number.
-type Trace struct{ Tags, Texts, Numbers []string }
+type Trace struct {
+	Tags, Texts, Numbers []string
+	Ranges               []Range
+	Member               string // of the body, which is written as [encoding/json] does
+}
+
+// A Range is what the value of a key must be at least, or at most, if the key is there once: a number
+// is compared with a float64, to which both were rounded, and a text with a string, byte by byte. A
+// text may stand for a number, so a number rules out no text, and a text no number.
+type Range struct {
+	Key   string
+	Least bool // Value is the least; else the greatest
+	Value any  // a float64 or a string
+}
+
+// slack is how far, in parts of it, two conversions of a number in digits may be apart.
+const slack = 1e-12
+
+// ranges are those of a condition. A key with a character that a path in JSON could mean otherwise has none.
+func (c Condition) ranges() (out []Range) {
+	all, _ := c.want.(map[string]any) // nil where it is no object
+	if strings.Trim(c.Key, plainKey) != "" {
+		return nil
+	}
+	for _, operator := range []string{"$gt", "$gte", "$lt", "$lte"} {
+		least := operator[1] == 'g'
+		switch w := all[operator].(type) {
+		case string:
+			out = append(out, Range{c.Key, least, w})
+		case json.Number:
+			f, err := w.Float64()
+			if err != nil || len(w) > mostDigits {
+				continue
+			}
+			wider := math.Abs(f) * slack
+			if least {
+				wider = -wider
+			}
+			out = append(out, Range{c.Key, least, f + wider})
+		}
+	}
+	return out
+}
+
+// plainKey are characters that mean nothing else in a path, in a pattern or in JSON.
+const plainKey = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 // Trace returns that of some tags and of all conditions but those on the keys that are left out: the
-// names of what must be there, and its value where that is to be a text or a whole number.
+// names of what must be there, its value where that is to be a text or a whole number, and its bounds.
 func (s Set) Trace(tags []string, without ...string) (t Trace) {
 	for _, tag := range tags {
 		t.Tags = append(t.Tags, `"`+tag+`"`)
@@ -140,6 +186,7 @@ func (s Set) Trace(tags []string, without ...string) (t Trace) {
 			continue
 		}
 		t.Texts = append(t.Texts, `"`+c.Key+`"`)
+		t.Ranges = append(t.Ranges, c.ranges()...)
 		want := c.want
 		if operators, ok := want.(map[string]any); ok {
 			want = operators["$eq"] // nil where there is none
@@ -272,6 +319,9 @@ func compareJSON(a, b any) (order int, ok bool) {
 	return x.Cmp(y), true
 }
 
+// mostDigits bounds the digits of numbers that are compared.
+const mostDigits = 64
+
 func number(v any) (*big.Float, bool) {
 	var text string
 	switch n := v.(type) {
@@ -282,7 +332,7 @@ func number(v any) (*big.Float, bool) {
 	default:
 		return nil, false
 	}
-	if len(text) > 64 { // longer than any number people write; keeps parsing cheap
+	if len(text) > mostDigits { // longer than any number people write; keeps parsing cheap
 		return nil, false
 	}
 	// 256 bits hold every integer of 64 digits exactly.

@@ -134,3 +134,26 @@ func TestTraces(t *testing.T) {
 		}
 	}
 }
+
+// The bounds of a value are those of its operators, a little wider where numbers are rounded.
+func TestRanges(t *testing.T) {
+	for filter, want := range map[string]string{
+		`{"$gte":10}`: `[{k true 9.99999999999}]`, `{"$lt":10}`: `[{k false 10.00000000001}]`, `{"$gt":-10}`: `[{k true -10.00000000001}]`,
+		`{"$lte":-10}`: `[{k false -9.99999999999}]`, `{"$gt":"a","$lte":"b"}`: `[{k true a} {k false b}]`, `{"$gt":"10"}`: `[{k true 10}]`, `{"$lte":0}`: `[{k false 0}]`,
+		`{"$gt":1e400}`: `[]`, `{"$gt":` + strings.Repeat("1", 65) + `}`: `[]`, `{"$gt":true}`: `[]`, `{"$eq":1}`: `[]`, `1`: `[]`,
+	} {
+		for key, want := range map[string]string{"k": want, `k"`: "[]", "k.k": "[]", "k*": "[]"} {
+			object, err := jsonform.Decode([]byte(filter))
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := Parse(map[string]any{key: object})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(set.Trace(nil).Ranges); got != want {
+				t.Errorf("%s of %s: %v, want %s", filter, key, got, want)
+			}
+		}
+	}
+}

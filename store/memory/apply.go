@@ -49,9 +49,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		data.events = append(data.events, e)
 	}
 	for _, l := range c.Links {
-		if !slices.ContainsFunc(data.links, func(have loci.Link) bool {
-			return have.From == l.From && have.Type == l.Type && have.To == l.To
-		}) {
+		if !data.linked(&l) {
 			data.links = append(data.links, l)
 		}
 	}

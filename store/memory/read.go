@@ -79,6 +79,23 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Li
 	return out, nil
 }
 
+// Linked implements [loci.RecordLister].
+func (s *Store) Linked(ctx context.Context, t loci.Tenant, l loci.Link) (bool, error) {
+	data, err := s.tenant(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	data.mu.RLock()
+	defer data.mu.RUnlock()
+	return data.linked(&l), nil
+}
+
+func (d *tenant) linked(l *loci.Link) bool {
+	return slices.ContainsFunc(d.links, func(have loci.Link) bool {
+		return have.From == l.From && have.Type == l.Type && have.To == l.To
+	})
+}
+
 // Namespaces implements [loci.RecordLister].
 func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([]loci.Namespace, error) {
 	data, err := s.tenant(ctx, t)

@@ -164,6 +164,9 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64) {
 	if !f.Since.IsZero() {
 		c.add("occurred_at", is("$gte", f.Since.UnixMilli()))
 	}
+	if !f.Until.IsZero() {
+		c.add("occurred_at", is("$lt", batch.FirstMilli(f.Until)))
+	}
 }
 
 // Chain implements [loci.EventLog].

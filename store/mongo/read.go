@@ -330,6 +330,23 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 	return out, err
 }
 
+// Linked implements [loci.RecordLister].
+func (s *Store) Linked(ctx context.Context, t loci.Tenant, l loci.Link) (there bool, err error) {
+	err = s.read(ctx, t, "look for a link", func(r *reading) error {
+		there = false
+		return r.find(cLink, r.t.link(&l), func(*doc) error {
+			there = true
+			return nil
+		}, options.Find().SetProjection(is(fID, 1)))
+	})
+	return there, err
+}
+
+// link selects a link by its id, which its ends and type make.
+func (t *tenant) link(l *loci.Link) bson.D {
+	return t.about(bson.E{Key: fID, Value: keyed(t.key, l.From[:], l.To[:], []byte(l.Type))})
+}
+
 // Replied implements [loci.RecordChanger].
 func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (reply *loci.Reply, err error) {
 	err = s.read(ctx, t, "read reply", func(r *reading) error {

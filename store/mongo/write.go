@@ -97,8 +97,7 @@ func (x *tx) emitRest(ops *batch.Ops) {
 	}
 	for i := range ops.Links {
 		l := &ops.Links[i]
-		id := keyed(x.t.key, l.From[:], l.To[:], []byte(l.Type))
-		x.add(cLink, mongo.NewUpdateOneModel().SetUpsert(true).SetFilter(x.t.about(bson.E{Key: fID, Value: id})).
+		x.add(cLink, mongo.NewUpdateOneModel().SetUpsert(true).SetFilter(x.t.link(&l.Link)).
 			SetUpdate(is("$setOnInsert", bson.D{
 				{Key: "from_id", Value: idOf(l.From)}, {Key: "type", Value: binaryOf(l.Type)},
 				{Key: "to_id", Value: idOf(l.To)}, {Key: "created_at", Value: l.At.UnixMilli()}, {Key: "seq", Value: l.Seq},

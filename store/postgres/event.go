@@ -167,6 +167,9 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.Na
 	if !f.Since.IsZero() {
 		c.add("e.occurred_at >= " + c.arg(f.Since.UnixMilli()))
 	}
+	if !f.Until.IsZero() {
+		c.add("e.occurred_at < " + c.arg(batch.FirstMilli(f.Until)))
+	}
 }
 
 // Chain implements [loci.EventLog].

@@ -254,6 +254,20 @@ const selectLinks = `SELECT from_id, type, to_id, created_at FROM (
 	SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND to_id = $2 AND from_id <> $2
 	) l ORDER BY created_at, seq, from_id, type, to_id`
 
+// Linked implements [loci.RecordLister].
+func (s *Store) Linked(ctx context.Context, t loci.Tenant, l loci.Link) (there bool, err error) {
+	err = s.read(ctx, t, "look for a link", func(r *reading) error {
+		there = false
+		return r.last(stmt{sql: selectLink, args: []any{r.t.key, l.From, []byte(l.Type), l.To}, row: func(row) error {
+			there = true
+			return nil
+		}})
+	})
+	return there, err
+}
+
+const selectLink = "SELECT 1 FROM loci.link WHERE tenant = $1 AND from_id = $2 AND type = $3 AND to_id = $4"
+
 // Replied implements [loci.RecordChanger].
 func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (reply *loci.Reply, err error) {
 	err = s.read(ctx, t, "read reply", func(r *reading) error {

@@ -168,6 +168,9 @@ func (c *conditions) where(f *loci.Filter, names *batch.Names) (exact bool) {
 	for _, text := range t.Texts {
 		c.add("(position(" + c.arg([]byte(text)) + "::bytea in r.attributes) > 0 OR position('\\x5c'::bytea in r.attributes) > 0)")
 	}
+	if t.Member != "" {
+		c.add("position(" + c.arg([]byte(`"`+t.Member+`"`)) + "::bytea in r.body) > 0")
+	}
 	return len(f.Tags) == 0 && f.Where.IsZero() && f.MinConfidence == 0
 }
 

@@ -149,18 +149,53 @@ func waning(
 	return strings.Join(arms, " UNION ALL ") + " ORDER BY " + by, args, exact
 }
 
-// traced leaves out rows that cannot meet the conditions on tags and attributes, which is decided
-// in Go: to bring a row there costs ten times what looking at it here does.
-func (c *conditions) traced(tags, texts, numbers []string) {
-	for _, tag := range tags {
+// traced leaves out rows that cannot meet the conditions on tags, attributes and the body, which is
+// decided in Go: to bring a row there costs ten times what looking at it here does.
+func (c *conditions) traced(f *loci.Filter) {
+	t := f.Trace()
+	for _, tag := range t.Tags {
 		c.add(`(instr(r.tags, ?) OR instr(r.tags, '\'))`, tag)
 	}
-	for _, text := range texts {
+	for _, text := range t.Texts {
 		c.add("(instr(r.attributes, ?) OR instr(r.attributes, x'5c'))", []byte(text))
 	}
-	for _, number := range numbers {
+	for _, number := range t.Numbers {
 		c.add("(instr(r.attributes, ?) OR CAST(r.attributes AS TEXT) GLOB '*[0-9][eE]*')", []byte(number))
 	}
+	for _, r := range t.Ranges {
+		c.ranged(r.Key, r.Least, r.Value)
+	}
+	if t.Member != "" {
+		c.add("instr(r.body, ?)", []byte(`"`+t.Member+`"`))
+	}
+}
+
+// ranged leaves out rows whose value of a key, at the top or in a structured content, is outside of a
+// range. For SQLite any text is greater than any number. If a key is there twice, SQLite takes its first
+// value, and Go its last.
+func (c *conditions) ranged(key string, least bool, bound any) {
+	const read = "json_extract(CAST(r.attributes AS TEXT), ?)"
+	meets, other := read+" >= ?", "" // other: the type that is neither ruled out nor beyond the bound
+	_, number := bound.(float64)
+	switch {
+	case !least && number:
+		meets, other = read+" <= ?", " = 'text'"
+	case !least:
+		meets = read + " <= ?"
+	case !number:
+		other = " IN ('integer', 'real')"
+	}
+	quoted := `"` + key + `"`
+	var either []string
+	args := []any{"*" + quoted + "*" + quoted + "*"}
+	for _, path := range []string{"$." + quoted, "$.content." + quoted} {
+		either, args = append(either, meets), append(args, path, bound)
+		if other != "" {
+			either, args = append(either, "typeof("+read+")"+other), append(args, path)
+		}
+	}
+	c.add("CASE WHEN instr(r.attributes, x'5c') OR CAST(r.attributes AS TEXT) GLOB ?"+
+		" OR NOT json_valid(CAST(r.attributes AS TEXT)) THEN TRUE ELSE "+strings.Join(either, " OR ")+" END", args...)
 }
 
 // byTime goes on after a place and returns the order.

@@ -248,6 +248,11 @@ func TestWhatCannotMeetAFilterIsLeftInTheFile(t *testing.T) {
 		"key":    {Where: meets(t, map[string]any{"x": 1})},
 		"value":  {Where: meets(t, map[string]any{"c": "x"})},
 		"number": {Where: meets(t, map[string]any{"k": 999})},
+		"least":  {Where: meets(t, map[string]any{"k": map[string]any{"$gte": 5000}})},
+		"most":   {Where: meets(t, map[string]any{"k": map[string]any{"$lt": 1000}})},
+		"later":  {Where: meets(t, map[string]any{"c": map[string]any{"$gt": "w"}})},
+		"sooner": {Where: meets(t, map[string]any{"c": map[string]any{"$lte": "u"}})},
+		"member": {Where: loci.Where{Member: "harmful_count"}},
 	} {
 		filter.Within = []loci.Namespace{{"u"}}
 		n := testing.AllocsPerRun(2, func() {
@@ -259,6 +264,40 @@ func TestWhatCannotMeetAFilterIsLeftInTheFile(t *testing.T) {
 		})
 		if n > records/2 {
 			t.Errorf("by %s: %.0f allocations for %d records that cannot meet it", name, n, records)
+		}
+	}
+}
+
+// Nor do events that a filter leaves out.
+func TestEventsThatAreLeftOutStayInTheFile(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	const events = 2000
+	for range 2 {
+		c := note("walrus")
+		for range events / 2 {
+			e := c.Events[0]
+			e.ID = loci.NewID()
+			c.Events = append(c.Events, e)
+		}
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := time.UnixMilli(1_700_000_000_000)
+	for name, filter := range map[string]loci.EventFilter{
+		"type":  {Types: []loci.EventType{loci.EventErased, loci.EventRetracted}},
+		"since": {Since: at.Add(time.Microsecond)},
+		"until": {Until: at},
+	} {
+		filter.Within = []loci.Namespace{{"u"}}
+		n := testing.AllocsPerRun(2, func() {
+			found, next, err := s.Events(t.Context(), testTenant, filter, loci.Page{})
+			if err != nil || len(found) > 0 || next != "" {
+				t.Errorf("by %s: %d found, then %q, %v", name, len(found), next, err)
+			}
+		})
+		if n > events/2 {
+			t.Errorf("by %s: %.0f allocations for %d events that are left out", name, n, events)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -94,7 +93,7 @@ func where(f *loci.Filter) (c conditions, exact bool) {
 
 // selecting adds what a filter says beside its places.
 func (c *conditions) selecting(f *loci.Filter) (exact bool) {
-	among[string](c, "r.kind", kindNames(f.Kinds))
+	among[string](c, "r.kind", namesOf(f.Kinds))
 	if len(f.IDs) > 0 {
 		ids := make([]any, 0, 2*len(f.IDs)) // there is room to pad them
 		for i := range f.IDs {
@@ -154,8 +153,7 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 			c.add("(r.expires_at IS NULL OR r.expires_at > ?)", f.At.UnixMilli())
 		}
 	}
-	t := f.Trace()
-	c.traced(t.Tags, t.Texts, t.Numbers)
+	c.traced(f)
 	return len(f.Tags) == 0 && f.Where.IsZero()
 }
 
@@ -380,6 +378,18 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 	return out, f.translate("list links", err)
 }
 
+// Linked implements [loci.RecordLister].
+func (s *Store) Linked(ctx context.Context, t loci.Tenant, l loci.Link) (there bool, err error) {
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	defer s.release(f)
+	const query = "SELECT EXISTS (SELECT 1 FROM link WHERE from_id = ? AND type = ? AND to_id = ?)"
+	err = f.readRow(ctx, query, []any{l.From[:], string(l.Type), l.To[:]}, &there)
+	return there, f.translate("look for a link", err)
+}
+
 // Replied implements [loci.RecordChanger].
 func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.Reply, error) {
 	f, err := s.acquire(ctx, t)
@@ -401,89 +411,4 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.R
 	}
 	copy(reply.Record[:], record)
 	return reply, nil
-}
-
-// Events implements [loci.EventLog].
-func (s *Store) Events(
-	ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page,
-) (out []loci.Event, next string, err error) {
-	f, err := s.acquire(ctx, t)
-	if err != nil {
-		return nil, "", err
-	}
-	defer s.release(f)
-	limit, before, err := page.Events(p)
-	if err != nil {
-		return nil, "", err
-	}
-	var names loci.NameKey
-	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'name_key'", nil, (*[]byte)(&names)); err != nil {
-		return nil, "", f.translate("list events", err)
-	}
-	var c conditions
-	c.eventsWithin(filter.Within, names)
-	if before > 0 {
-		c.add("e.seq < ?", before)
-	}
-	if !filter.Entity.IsZero() {
-		c.add("e.entity = ?", filter.Entity[:])
-	}
-	query := selectEvents + " WHERE " + c.String() + " ORDER BY e.seq DESC"
-	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
-		e, err := scanEvent(rows)
-		if e.Unnamed {
-			e.Namespace = names.Shown(e.Mark, filter.Within)
-		}
-		if err != nil || !filter.Selects(&e) {
-			return true, err
-		}
-		if len(out) == limit {
-			next = page.EventCursor(out[limit-1].Seq)
-			return false, nil
-		}
-		out = append(out, e)
-		return true, nil
-	})
-	if err != nil {
-		return nil, "", f.translate("list events", err)
-	}
-	return out, next, nil
-}
-
-// selectEvents is what scanEvent reads.
-const selectEvents = `SELECT e.seq, e.id, e.type, e.kind, e.entity, s.key, s.mark, e.occurred_at, e.actor, e.request_id, e.payload, e.nonce,
-	e.digest, e.former, e.sealed FROM event e JOIN namespace s ON s.n = e.namespace`
-
-func scanEvent(rows *sql.Rows) (e loci.Event, err error) {
-	var id, entity, key, mark, payload, nonce, digest, former, sealed sql.RawBytes
-	var typ, kind string
-	var at int64
-	err = rows.Scan(
-		&e.Seq,
-		&id,
-		&typ,
-		&kind,
-		&entity,
-		&key,
-		&mark,
-		&at,
-		&e.Actor,
-		&e.RequestID,
-		&payload,
-		&nonce,
-		&digest,
-		&former,
-		&sealed,
-	)
-	copy(e.ID[:], id)
-	copy(e.Entity[:], entity)
-	copy(e.Digest[:], digest)
-	copy(e.Former[:], former)
-	copy(e.Hash[:], sealed)
-	e.Nonce = append([]byte(nil), nonce...)
-	e.Type, e.Kind, e.At, e.Payload = loci.EventType(typ), loci.Kind(kind), milli(at), copyJSON(payload)
-	if e.Mark, e.Unnamed = loci.Mark(mark), bytes.HasPrefix(key, []byte(unnamed)); !e.Unnamed {
-		e.Namespace = loci.NamespaceFromKey(string(key))
-	}
-	return e, err
 }

@@ -27,7 +27,7 @@ type stream struct {
 func (f *file) streams(ctx context.Context, filter *loci.Filter) (all []stream, few bool, err error) {
 	var c conditions
 	c.within("t.namespace", filter.Within, filter.Exact)
-	among[string](&c, "t.kind", kindNames(filter.Kinds))
+	among[string](&c, "t.kind", namesOf(filter.Kinds))
 	query := fmt.Sprintf("SELECT DISTINCT t.namespace, t.kind FROM tally t WHERE %s LIMIT %d", c.String(), maxStreams+1)
 	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
 		var s stream
@@ -38,7 +38,7 @@ func (f *file) streams(ctx context.Context, filter *loci.Filter) (all []stream, 
 	return all, len(all) <= maxStreams, err
 }
 
-func kindNames(kinds []loci.Kind) (names []string) {
+func namesOf[T ~string](kinds []T) (names []string) {
 	for _, k := range kinds {
 		names = append(names, string(k))
 	}
@@ -98,7 +98,7 @@ func counted(f *loci.Filter) bool {
 func keptCount(filter *loci.Filter) (query string, args []any) {
 	var c conditions
 	c.within("t.namespace", filter.Within, filter.Exact)
-	among[string](&c, "t.kind", kindNames(filter.Kinds))
+	among[string](&c, "t.kind", namesOf(filter.Kinds))
 	embedded := c
 	among[string](&c, "t.status", filter.Statuses)
 	if !filter.NotLive {

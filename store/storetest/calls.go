@@ -39,6 +39,10 @@ var calls = []struct {
 		_, err := s.Links(ctx, t, id(1))
 		return err
 	}},
+	{"Linked", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		_, err := s.Linked(ctx, t, loci.Link{From: id(1), Type: loci.LinkSupports, To: id(2)})
+		return err
+	}},
 	{"Namespaces", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
 		_, err := s.Namespaces(ctx, t, loci.Filter{Within: everywhere})
 		return err

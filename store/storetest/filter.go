@@ -68,6 +68,58 @@ var filterCases = []testCase{
 				recordIDs(b.all(loci.Filter{Within: everywhere, Where: where(b, map[string]any{key: "x"})})), nil)
 		}
 	}},
+	{"a bound is met by the values that meet it in Go", bounds},
+	{"a member of the body is one at its top", func(b *bench) {
+		var all []loci.Record
+		for i, body := range []string{`{"harm":1}`, `{"x":{"harm":1}}`, `{"harm":null}`, `{"x":"harm"}`, `{"harms":1}`, `{}`, ``} {
+			r := record(i+1, "walrus")
+			if body != "" {
+				r.Body = json.RawMessage(body)
+			}
+			all = append(all, r)
+		}
+		b.put(all...)
+		f := loci.Filter{Within: everywhere, Where: loci.Where{Member: "harm"}}
+		b.same("records", recordIDs(b.all(f)), ids(3, 1))
+		b.same("hits", hitIDs(b.match(words("walrus"), f, 10)), ids(3, 1))
+		counts, err := b.store.Count(b.Context(), b.tenant, f)
+		b.must("Count", err)
+		b.same("counted", counts.Records, int64(2))
+	}},
+}
+
+// bounds holds each bound against each value: numbers that no machine has exactly, numbers in texts,
+// texts in several scripts, values of no order, and values where a database could look for others.
+func bounds(b *bench) {
+	values := []string{`1`, `10`, `-1`, `0`, `-0.0`, `1e1`, `9.999999999999999`, `0.1`, `0.30000000000000004`, `1e300`, `1e400`, `9007199254740993`,
+		`12345678901234567890123`, `"10"`, `"9"`, `"1e1"`, `""`, `"a"`, `"ä"`, `"é"`, `"\u0061b"`, `true`, `null`, `[1]`, `[]`, `{"p":1}`, `{}`}
+	docs := []string{`{"n":1,"n":20}`, `{"n":20,"n":1}`, `{"n":1,"\u006e":20}`, `{"\u006e":20,"n":1}`, `{"n":null,"content":{"n":20}}`, `{"m":20}`, `{"\u006e":20}`, `{"N":20}`,
+		`{"o":{"n":20}}`, `{"content":{"n":20,"n":1}}`, `{"content":"n"}`, `{"content":[{"n":20}]}`}
+	for _, value := range values {
+		docs = append(docs, `{"n":`+value+`}`, `{"x":1,"content":{"n":`+value+`}}`)
+	}
+	var all []loci.Record
+	for i, doc := range docs {
+		r := record(i+1, "walrus")
+		r.Kind = []loci.Kind{loci.KindFact, "item"}[i/2%2]
+		r.Attributes = json.RawMessage(doc)
+		all = append(all, r)
+	}
+	b.put(all...)
+	newestFirst(all)
+	for _, bound := range []any{1, 10, 9.5, -1, 0, 0.1, 0.3, 1e300, json.Number("9007199254740992"), json.Number("9007199254740993"),
+		json.Number("12345678901234567890123"), json.Number("1e400"), "10", "9", "1e1", "", "a", "é", true, nil} {
+		for _, operator := range []string{"$gt", "$gte", "$lt", "$lte"} {
+			f := loci.Filter{Within: everywhere, Where: where(b, map[string]any{"n": map[string]any{operator: bound}})}
+			var want []loci.ID
+			for i := range all {
+				if f.Selects(&all[i]) {
+					want = append(want, all[i].ID)
+				}
+			}
+			b.same(fmt.Sprintf("records of n %s %#v", operator, bound), recordIDs(b.all(f)), want)
+		}
+	}
 }
 
 // population draws records and filters at random and holds every answer against

@@ -34,6 +34,27 @@ var linkCases = []testCase{
 		b.link(back, other)
 		b.wantLinks(1, link, back, other)
 	}},
+	{"a link is there by both ends and its type", func(b *bench) {
+		b.apply(creation(record(1, ""), record(2, ""), record(3, "")))
+		link := loci.Link{From: id(1), Type: loci.LinkSupports, To: id(2), At: at(5)}
+		b.link(link, loci.Link{From: id(3), Type: loci.LinkContradicts, To: id(3), At: at(6)})
+		for name, c := range map[string]struct {
+			link loci.Link
+			want bool
+		}{
+			"itself":        {link, true},
+			"at any time":   {loci.Link{From: id(1), Type: loci.LinkSupports, To: id(2)}, true},
+			"to itself":     {loci.Link{From: id(3), Type: loci.LinkContradicts, To: id(3)}, true},
+			"another type":  {loci.Link{From: id(1), Type: loci.LinkContradicts, To: id(2)}, false},
+			"the way back":  {loci.Link{From: id(2), Type: loci.LinkSupports, To: id(1)}, false},
+			"another end":   {loci.Link{From: id(1), Type: loci.LinkSupports, To: id(3)}, false},
+			"another start": {loci.Link{From: id(3), Type: loci.LinkSupports, To: id(2)}, false},
+		} {
+			b.wantLinked(name, c.link, c.want)
+		}
+		b.apply(erasure(record(2, "")))
+		b.wantLinked("with an end that is erased", link, false)
+	}},
 	{"a change may link what it puts", func(b *bench) {
 		c := creation(record(1, ""), record(2, ""))
 		c.Links = []loci.Link{{From: id(2), Type: loci.LinkSupersedes, To: id(1), At: at(2)}}
@@ -56,6 +77,14 @@ var linkCases = []testCase{
 func (b *bench) link(links ...loci.Link) {
 	b.Helper()
 	b.apply(loci.Change{Links: links})
+}
+
+// wantLinked requires that a link is there, or is not.
+func (b *bench) wantLinked(name string, l loci.Link, want bool) {
+	b.Helper()
+	got, err := b.store.Linked(b.Context(), b.tenant, l)
+	b.must("Linked", err)
+	b.same("whether a link is there: "+name, got, want)
 }
 
 // wantLinks requires the links of a record.
