@@ -49,6 +49,7 @@ func TestOldBackups(t *testing.T) {
 // TestBackupsOfRefusals: a tenant whose log has what belongs to no namespace, as refusals do, is
 // restored and copied into every kind of store. The backup was made by a version that could not.
 func TestBackupsOfRefusals(t *testing.T) {
+	locitest.Unshared(t)
 	dir := filepath.Join(t.TempDir(), "backup")
 	must(t, os.Mkdir(dir, 0o700))
 	data, err := os.ReadFile("testdata/refused.tar.gz")

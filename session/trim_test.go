@@ -153,6 +153,7 @@ func seqs(messages []session.StoredMessage) (out []int64) {
 // messages than the limit are kept, all system messages stay, and no result stays without its
 // call before it. The newest message stays where there is room.
 func TestSessionTrimProperties(t *testing.T) {
+	locitest.Unshared(t)
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(20, 40)).Draw(t, "most")
 		e, err := loci.New(memory.Open(), &loci.Options{Features: []loci.Feature{session.Feature{MaxMessages: most}}})
@@ -384,6 +385,7 @@ func TestSessionTrimOverPages(t *testing.T) {
 // A second result of one call is known as one however far back the first is: when the
 // call goes, both go.
 func TestSessionTrimKnowsASecondResult(t *testing.T) {
+	locitest.Unshared(t)
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		human := locitest.Spoken(session.MessageHuman, "h")
 		for _, between := range []int{1, 18, 19, 20, 1017, 1018, 1019, 1020} {

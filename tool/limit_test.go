@@ -256,6 +256,7 @@ func TestEnvelopeOfEveryFailure(t *testing.T) {
 // However large the results are, the text is whole JSON below the cap, and the
 // structured form has the same results.
 func TestReplyCap(t *testing.T) {
+	locitest.Unshared(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int{256, 700, 4096, DefaultReplyCap} {
 		set := setOver(t, newEngine(t, loci.Options{}), Config{ReplyCap: limit, Entries: []Instance{

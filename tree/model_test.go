@@ -178,6 +178,7 @@ var (
 // TestTreeEqualsItsModel makes random changes of a tree and of the model, and
 // compares what both say.
 func TestTreeEqualsItsModel(t *testing.T) {
+	locitest.Unshared(t)
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
