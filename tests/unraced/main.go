@@ -88,51 +88,59 @@ func inPackage(dir string, large *regexp.Regexp) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses := map[string]map[string]bool{} // by function, the names in it
-	marked := map[string]bool{}
+	p := functions{uses: map[string]map[string]bool{}, marked: map[string]bool{}}
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
-		without := builtWithoutDetectorAlone(file)
-		for _, decl := range file.Decls {
-			fn, ok := decl.(*ast.FuncDecl)
-			if !ok || fn.Body == nil {
-				continue
-			}
-			name := fn.Name.Name
-			if without || fn.Recv == nil && large.MatchString(name) {
-				marked[name] = true
-			}
-			if uses[name] == nil {
-				uses[name] = map[string]bool{}
-			}
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok {
-					uses[name][id.Name] = true
-				}
-				return true
-			})
-			for _, ask := range asks {
-				marked[name] = marked[name] || uses[name][ask]
-			}
-		}
+		p.note(file, large)
 	}
 	// Who calls one that asks, asks. Names of other packages may be the same: a test too many.
 	for more := true; more; {
 		more = false
-		for name, used := range uses {
+		for name, used := range p.uses {
 			for other := range used {
-				if !marked[name] && marked[other] {
-					marked[name], more = true, true
+				if !p.marked[name] && p.marked[other] {
+					p.marked[name], more = true, true
 				}
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(marked)), func(name string) bool {
-		return !marked[name] || name == "TestMain" || !strings.HasPrefix(name, "Test")
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.marked)), func(name string) bool {
+		return !p.marked[name] || name == "TestMain" || !strings.HasPrefix(name, "Test")
 	}), nil
+}
+
+// functions are those of a package's tests.
+type functions struct {
+	uses   map[string]map[string]bool // by function, the names in it
+	marked map[string]bool            // it is to be run without the detector
+}
+
+// note takes in the functions of a file.
+func (p *functions) note(file *ast.File, large *regexp.Regexp) {
+	without := builtWithoutDetectorAlone(file)
+	for _, decl := range file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		name := fn.Name.Name
+		if without || fn.Recv == nil && large.MatchString(name) {
+			p.marked[name] = true
+		}
+		if p.uses[name] == nil {
+			p.uses[name] = map[string]bool{}
+		}
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				p.uses[name][id.Name] = true
+			}
+			return true
+		})
+		p.marked[name] = p.marked[name] || slices.ContainsFunc(asks, func(ask string) bool { return p.uses[name][ask] })
+	}
 }
 
 // builtWithoutDetectorAlone reports whether a file's constraint leaves it out under the race
