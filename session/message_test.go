@@ -247,6 +247,7 @@ func talkative(messages, calls int) string {
 
 // The parts of all messages of a call are bounded together, before anything is made of them.
 func TestPartsOfACallAreBounded(t *testing.T) {
+	locitest.Unshared(t)
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	most, tooMany := talkative(100, session.MaxAppendParts/100), talkative(101, session.MaxAppendParts/100)
 	const refused = "messages[100]: the messages up to this one have more than 10000 blocks of content and calls of tools: send this one and those after it in another call"

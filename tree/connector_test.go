@@ -14,6 +14,7 @@ import (
 // TestConnectorText: what a connector says of a tree, for each kind of content and each limit,
 // to the character.
 func TestConnectorText(t *testing.T) {
+	locitest.Unshared(t)
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
 		m := locitest.Bind(t, e, "user", "ann")

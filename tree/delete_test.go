@@ -164,6 +164,7 @@ func TestStepsTakeKeptVersionsAlong(t *testing.T) {
 // With an idempotency key a delete is one change: a repeated delete does not touch what has
 // come in between.
 func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
+	locitest.Unshared(t)
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
 		files := newTree(t, e, "")

@@ -43,6 +43,7 @@ func treeOf(t *testing.T, files *tree.Tree) (lines []string) {
 // TestExportCarriesTrees exports trees and imports them into another store, into another
 // namespace of it, and again where they are.
 func TestExportCarriesTrees(t *testing.T) {
+	locitest.Unshared(t)
 	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
 		e := locitest.NewEngine(t, store, loci.Options{})
 		m := locitest.Bind(t, e, "user", "ann")
