@@ -23,7 +23,7 @@ type transfers struct {
 }
 
 // A share is what a tenant has of the transfers under way.
-type share struct{ bodies, held int64 }
+type share struct{ transfers, held int64 }
 
 // A transfer is a body that comes in, or an answer that waits for its reader.
 type transfer struct {
@@ -59,11 +59,11 @@ func (b *transfer) giveUp() {
 func (i *transfers) enter(b *transfer) {
 	i.mu.Lock()
 	i.coming = append(i.coming, b)
-	i.addLocked(b.tenant, share{bodies: 1})
+	i.addLocked(b.tenant, share{transfers: 1})
 	var evicted []*transfer
 	for len(i.coming) > i.most {
 		evicted = append(evicted, i.evictLocked(
-			func(tenant string) int64 { return i.shares[tenant].bodies }, func(*transfer) bool { return true }))
+			func(tenant string) int64 { return i.shares[tenant].transfers }, func(*transfer) bool { return true }))
 	}
 	i.mu.Unlock()
 	giveUp(evicted)
@@ -123,9 +123,9 @@ func (i *transfers) addLocked(tenant string, more share) {
 		i.shares = map[string]share{}
 	}
 	now := i.shares[tenant]
-	now.bodies += more.bodies
+	now.transfers += more.transfers
 	now.held += more.held
-	if i.shares[tenant] = now; now.bodies == 0 {
+	if i.shares[tenant] = now; now.transfers == 0 {
 		delete(i.shares, tenant)
 	}
 }

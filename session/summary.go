@@ -132,7 +132,7 @@ type summarising struct {
 
 // count is what a message takes of the room.
 func (w *summarising) count(m *Message) int {
-	data := m.data() // is taken apart once for both
+	data := m.data() // taken apart once for both
 	return messageTokens + w.s.m.Settings().Tokenizer.Count(m.speaker(data)+": "+data.words())
 }
 
