@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -99,7 +100,16 @@ func (h *household) tool(name, arguments string) string {
 			said.WriteString(text.Text)
 		}
 	}
+	h.later()
 	return said.String()
+}
+
+// later waits for the next millisecond: what was stored in one is listed by id, the older first.
+func (h *household) later() {
+	h.t.Helper()
+	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
+		time.Sleep(100 * time.Microsecond)
+	}
 }
 
 // loci is a command of the person's; it must end with this exit code.
@@ -136,6 +146,7 @@ func (h *household) rest(status int, method, path, body string) string {
 	if got != status {
 		h.t.Errorf("%s %s: %d %s", method, path, got, reply)
 	}
+	h.later()
 	return reply
 }
 
