@@ -133,24 +133,27 @@ func TestServerKilledDuringACommit(t *testing.T) {
 	}
 }
 
+// ends lets a server say of so many commands that it does not know their transaction.
+func ends(t *testing.T, server *mongotest.Server, command string, times int) {
+	t.Helper()
+	if err := server.Command(bson.D{
+		{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: times}}},
+		{Key: "data", Value: bson.D{
+			{Key: "failCommands", Value: bson.A{command}}, {Key: "errorCode", Value: 251},
+			{Key: "errorLabels", Value: bson.A{"TransientTransactionError"}},
+		}},
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAnotherPrimaryAnswersACommit: one that does not know a transaction, though it was
 // committed, is not believed.
 func TestAnotherPrimaryAnswersACommit(t *testing.T) {
 	p, server, s, straight := ownProxy(t, "--enable-test-commands")
 	tn := begun(t, s, "other")
 	var once sync.Once
-	arm := func() {
-		if err := server.Command(bson.D{
-			{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: 1}}},
-			{Key: "data", Value: bson.D{
-				{Key: "failCommands", Value: bson.A{"commitTransaction"}}, {Key: "errorCode", Value: 251},
-				{Key: "errorLabels", Value: bson.A{"TransientTransactionError"}},
-			}},
-		}); err != nil {
-			t.Error(err)
-		}
-	}
-	p.then = func() { once.Do(arm) }
+	p.then = func() { once.Do(func() { ends(t, server, "commitTransaction", 1) }) }
 	p.breaks(losesAnswer, 1)
 	if err := s.Apply(t.Context(), tn, noted(loci.NewID())); err != nil {
 		t.Error(err)
@@ -159,6 +162,15 @@ func TestAnotherPrimaryAnswersACommit(t *testing.T) {
 		t.Error("nobody looked")
 	}
 	holds(t, straight, tn, 2)
+
+	// A read whose transaction ends once is made again; when it has ended five times, that is said.
+	ends(t, server, "find", 1)
+	holds(t, straight, tn, 2)
+	ends(t, server, "find", 5)
+	_, _, err := straight.Records(t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 10})
+	if err == nil || !strings.Contains(err.Error(), "ended the read") {
+		t.Errorf("a read whose transactions the server ended: %v", err)
+	}
 }
 
 // TestServerThatHangsDuringACommit: the write ends in time. What was committed is found; what

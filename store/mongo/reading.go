@@ -141,7 +141,19 @@ func (s *Store) read(ctx context.Context, name loci.Tenant, op string, do func(r
 		return err
 	}
 	defer s.lobby.Leave(g)
-	return translate(op, again(ctx, func() error { return s.readOnce(ctx, g.Of, do) }))
+	return interrupted(op, again(ctx, func() error { return s.readOnce(ctx, g.Of, do) }))
+}
+
+// interrupted is translate for what only reads: no write is in its way.
+func interrupted(op string, err error) error {
+	var coded *loci.Error
+	if err == nil || errors.As(err, &coded) || !isConflict(err) {
+		return translate(op, err)
+	}
+	return &loci.Error{
+		Code: loci.Unavailable, Op: op, Err: err, Msg: "the database ended the read before it was done",
+		Recovery: "Try again, or ask for less at once; if it persists, look whether a read takes longer than transactionLifetimeLimitSeconds, 60 if nothing else is set.",
+	}
 }
 
 func (s *Store) readOnce(ctx context.Context, t *tenant, do func(r *reading) error) (err error) {
