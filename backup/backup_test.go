@@ -153,7 +153,9 @@ func leftovers(t testing.TB, dir string, expected ...string) (names []string) {
 // TestRestoredIsTheSame: from every store into every store, to the last event.
 func TestRestoredIsTheSame(t *testing.T) {
 	locitest.Unshared(t)
-	for _, way := range []string{"sqlite sqlite", "file file", "sqlite postgres", "postgres sqlite", "postgres mongo", "mongo postgres"} {
+	// Each kind is backed up and restored; every pair of them, where there is time.
+	ways := []string{"file file", "sqlite postgres", "postgres mongo", "mongo sqlite"}
+	for _, way := range append(ways, []string{"sqlite sqlite", "postgres sqlite", "mongo postgres"}[:locitest.Long(0, 3)]...) {
 		t.Run(way, func(t *testing.T) {
 			kinds := strings.Fields(way)
 			from, to, dir := empty[kinds[0]](t), empty[kinds[1]](t), filepath.Join(t.TempDir(), "backup")
@@ -214,7 +216,7 @@ func TestBackupUnderWriters(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			from := empty[kind](t)
-			for range locitest.Long(5, 50) {
+			for range locitest.Long(3, 50) {
 				underWriters(t, from, writers)
 			}
 		})

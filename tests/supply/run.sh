@@ -49,9 +49,15 @@ if out=$(cd "$work/control" && "$work/govulncheck" -db "$vulndb" ./... 2>&1); th
 	exit 1
 fi
 grep -q GO-2022-1059 <<<"$out" || { echo "FAIL govulncheck does not work with $vulndb:" >&2; echo "$out" >&2; exit 1; }
+# What imports no package with a known fault calls none, and is seen in a second. Of what
+# imports one, the calls are followed, which takes the time of many builds.
+if (cd "$work/control" && "$work/govulncheck" -db "$vulndb" -scan package ./... >/dev/null 2>&1); then
+	echo "FAIL govulncheck found no package with a known vulnerability in a module that imports one" >&2
+	exit 1
+fi
 for module in "$root" "$root"/adapters/*/; do
 	echo "${module#"$root"/}"
-	(cd "$module" && "$work/govulncheck" -db "$vulndb" ./...)
+	(cd "$module" && { "$work/govulncheck" -db "$vulndb" -scan package ./... >/dev/null 2>&1 || "$work/govulncheck" -db "$vulndb" ./...; })
 	passed=$((passed + 1))
 done
 

@@ -40,7 +40,7 @@ if [ ! -f "$LOCI_TEST_MODEL/model.safetensors" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$venv/bin/python" texts.py "$work/texts.json"
+"$venv/bin/python" texts.py "$work/texts.json" "$([ -n "${LOCI_LONG-}" ] && echo 1 || echo 3)"
 "$venv/bin/python" reference.py "$LOCI_TEST_MODEL" "$work/texts.json" "$work/vectors.f32"
 "$venv/bin/python" cross.py "$LOCI_TEST_MODEL" "$work/cross" "$work/texts.json"
 export LOCI_TEST_MODEL LOCI_TEST_TEXTS=$work/texts.json LOCI_TEST_VECTORS=$work/vectors.f32 LOCI_TEST_PAIRS=$work/cross

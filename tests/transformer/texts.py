@@ -1,7 +1,7 @@
-"""Varied texts for comparing tokenizers and networks: texts.py OUT.json
+"""Varied texts for comparing tokenizers and networks: texts.py OUT.json [N]
 
 Many scripts, unusual characters, long texts, tokens that stand for themselves,
-and random mixtures from a fixed seed. A text is never blank.
+and random mixtures from a fixed seed, each Nth of them. A text is never blank.
 """
 
 import json
@@ -38,7 +38,7 @@ a
 Հայերեն ქართული ᚠᚢᚦ ᏣᎳᎩ አማርኛ ភាសាខ្មែរ བོད་ཡིག""".split("\n")
 
 
-def texts():
+def texts(nth):
     chance = random.Random(1)
     yield from SENTENCES
     yield "a line\nbreak, and\r\nanother \u2028one"
@@ -49,17 +49,20 @@ def texts():
     yield " ".join(SENTENCES)
     yield ("Long paragraphs are cut where the model's window ends. " * 60)[:2500]
     words = " ".join(SENTENCES).split()
-    for _ in range(50):
-        yield " ".join(chance.choice(words) for _ in range(chance.choice([1, 2, 3, 5, 8, 13, 30, 60])))
+    for i in range(50):
+        text = " ".join(chance.choice(words) for _ in range(chance.choice([1, 2, 3, 5, 8, 13, 30, 60])))
+        if i % nth == 0:
+            yield text
     ranges = [(0x20, 0x7E), (0xA0, 0x24F), (0x300, 0x36F), (0x370, 0x52F), (0x590, 0x6FF), (0x900, 0xDFF), (0xE00, 0xEFF),
               (0x1100, 0x11FF), (0x1E00, 0x1FFF), (0x2000, 0x2BFF), (0x3000, 0x30FF), (0x3400, 0x9FFF), (0xAC00, 0xD7A3),
               (0xF900, 0xFAFF), (0xFE00, 0xFFFD), (0x1F300, 0x1FAFF), (0x20000, 0x2A6DF)]
-    for _ in range(70):
+    for i in range(70):
         low, high = chance.choice(ranges)
         text = "".join(chr(chance.randint(low, high)) if chance.random() < 0.8 else chance.choice(" .,aZ9") for _ in range(chance.randint(1, 40)))
-        yield text + "!"
+        if i % nth == 0:
+            yield text + "!"
 
 
 if __name__ == "__main__":
     with open(sys.argv[1], "w") as f:
-        json.dump(list(texts()), f)
+        json.dump(list(texts(int(sys.argv[2]) if len(sys.argv) > 2 else 1)), f)
