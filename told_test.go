@@ -26,7 +26,9 @@ func (s *ending) ends() bool {
 	return s.left < 0
 }
 
-func (s *ending) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
+func (s *ending) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
 	if s.ends() {
 		return nil, "", errNoMoreReads
 	}
@@ -130,7 +132,8 @@ func TestAKeyTakenAfterASweepIsTold(t *testing.T) {
 	}
 	next := locitest.StoreFact(t, m, keyed("Kiel")).ID
 	events, _, err := m.Events(t.Context(), loci.EventFilter{Types: []loci.EventType{loci.EventUpdated}}, loci.Page{})
-	if err != nil || len(events) != 1 || events[0].Entity != id || !strings.Contains(string(events[0].Payload), next.String()) {
+	if err != nil || len(events) != 1 || events[0].Entity != id ||
+		!strings.Contains(string(events[0].Payload), next.String()) {
 		t.Errorf("%+v, %v", events, err)
 	}
 }

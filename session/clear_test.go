@@ -105,7 +105,8 @@ func TestALongSessionIsClearedInSteps(t *testing.T) {
 func TestAStoppedClearOfAllCounts(t *testing.T) {
 	store, _, m := long(t)
 	store.stop = 1
-	if n, err := session.Of(m).ClearAll(t.Context()); !errors.Is(err, errStopped) || n != (session.Cleared{Messages: 1000}) {
+	n, err := session.Of(m).ClearAll(t.Context())
+	if !errors.Is(err, errStopped) || n != (session.Cleared{Messages: 1000}) {
 		t.Errorf("cleared %+v, %v", n, err)
 	}
 }
