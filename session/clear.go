@@ -15,6 +15,11 @@ type Cleared struct {
 }
 
 // Clear erases a session and its messages. NotFound: there is none.
+//
+// All of it is one change, unless the session has more than a thousand messages and the
+// handle has no idempotency key: then it goes in steps, the oldest messages first, so that
+// the writes of others wait for one step at most. A clear that stops half way leaves a
+// session with fewer messages: clear it again.
 func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	if err := checkSessionID(id); err != nil {
 		return Cleared{}, err
@@ -22,9 +27,20 @@ func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	return s.clear(ctx, id, map[string]any{"session_id": id}, nil)
 }
 
-// clear erases a session, unless it has messages that an extent lacks.
-func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent) (Cleared, error) {
-	return loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
+// clearStep is how many messages one change of a clear erases at most.
+const clearStep = 1000
+
+// clear erases a session, unless it has messages that an extent lacks. It counts what it has
+// erased before it failed, too.
+func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent) (before Cleared, err error) {
+	for more := request == nil || s.m.View().IdempotencyKey == ""; more; {
+		var n int64
+		if n, more, err = s.clearSome(ctx, id, before.Messages == 0, only); err != nil {
+			return before, only.changed(before, err)
+		}
+		before.Messages += n
+	}
+	rest, err := loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
 		st, err := s.have(ctx, id)
 		if err != nil {
 			return d, err
@@ -33,8 +49,45 @@ func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent
 			return d, err
 		}
 		d.Reply, d.Change, err = s.clearing(ctx, st, now)
+		d.Change.Last = before.Messages > 0
 		return d, err
 	})
+	return Cleared{rest.Sessions, before.Messages + rest.Messages}, only.changed(before, err)
+}
+
+// clearSome erases the oldest messages of a session, if it has too many for one change. The first
+// time nothing may be there that an extent lacks; later only what goes is compared with it.
+func (s *Handle) clearSome(ctx context.Context, id string, first bool, only *Extent) (n int64, more bool, err error) {
+	n, err = loci.Commit(ctx, s.m, "clear session", nil, func(now time.Time) (d loci.Decision[int64], err error) {
+		st, err := s.have(ctx, id)
+		if err != nil || st.body.Count <= clearStep {
+			return d, err
+		}
+		if first {
+			if err := s.check(ctx, st, only); err != nil {
+				return d, err
+			}
+		}
+		oldest := loci.Page{Limit: clearStep, Order: loci.SlotAscending, Brief: true}
+		records, _, err := s.m.Records(ctx, s.within(id, 1, 0), oldest)
+		if err != nil || len(records) == 0 {
+			return d, err
+		}
+		gone := make([]header, len(records))
+		for i := range records {
+			gone[i] = header{id: records[i].ID, version: records[i].Version, seq: seqOf(records[i].Slot)}
+			if !only.has(gone[i].id, gone[i].version) {
+				return d, errNotShown
+			}
+		}
+		st.body.Count -= int64(len(gone))
+		st.body.Coherent = false // a result may have lost its call
+		d.Reply = int64(len(gone))
+		d.Change, err = s.eraseMessages(ctx, st, gone, now)
+		d.Change.More = true // until the last step nobody hears that anything is erased
+		return d, err
+	})
+	return n, n > 0, err
 }
 
 // clearing is the change that erases a session.
@@ -86,14 +139,14 @@ func (s *Handle) ClearAll(ctx context.Context) (done Cleared, err error) {
 	}
 	for _, id := range ids {
 		one, err := s.clear(ctx, id, nil, nil)
+		done.Sessions += one.Sessions
+		done.Messages += one.Messages
 		if errors.Is(err, loci.ErrNotFound) { // somebody else was quicker
 			continue
 		}
 		if err != nil {
 			return done, err
 		}
-		done.Sessions += one.Sessions
-		done.Messages += one.Messages
 	}
 	return done, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"github.com/loci-memory/loci"
@@ -49,7 +50,8 @@ func (s *Handle) Extent(ctx context.Context, id string) (Extent, error) {
 }
 
 // ClearExtent is [Handle.Clear] of the session of an extent that erases no message which is
-// not in it. Conflict: there is one by now, or one has changed since, and nothing is erased.
+// not in it. Conflict: there is one by now, or one has changed since. Nothing is erased if it
+// was there when the clear began; else the error says how many messages went before.
 func (s *Handle) ClearExtent(ctx context.Context, x Extent) (Cleared, error) {
 	if err := checkSessionID(x.Session); err != nil {
 		return Cleared{}, err
@@ -57,8 +59,20 @@ func (s *Handle) ClearExtent(ctx context.Context, x Extent) (Cleared, error) {
 	return s.clear(ctx, x.Session, map[string]any{"session_id": x.Session}, &x) // the request of Clear: it is the same
 }
 
-// check refuses messages that an extent does not have; nil has all. The session was read
-// before: while it stays as it is, so do its messages.
+// errNotShown says that a message is not in an extent.
+var errNotShown = errors.New("a message is not in the extent")
+
+// has reports whether an extent has a message in a version; nil has all.
+func (x *Extent) has(id loci.ID, version int64) bool {
+	if x == nil {
+		return true
+	}
+	shown, there := x.shown[id]
+	return there && shown == version
+}
+
+// check refuses messages that an extent does not have. The session was read before: while it
+// stays as it is, so do its messages.
 func (s *Handle) check(ctx context.Context, st *state, only *Extent) error {
 	if only == nil {
 		return nil
@@ -68,10 +82,22 @@ func (s *Handle) check(ctx context.Context, st *state, only *Extent) error {
 		return err
 	}
 	for _, e := range all {
-		if version, there := only.shown[e.ID]; !there || version != e.Version {
-			return &loci.Error{Code: loci.Conflict, Msg: "the session has changed meanwhile: nothing was deleted",
-				Recovery: "Read what is new in it, and decide again."}
+		if !only.has(e.ID, e.Version) {
+			return errNotShown
 		}
 	}
 	return nil
+}
+
+// changed tells the caller of a message that was not shown, and what was erased before it.
+func (x *Extent) changed(before Cleared, err error) error {
+	if !errors.Is(err, errNotShown) {
+		return err
+	}
+	done := "nothing was deleted"
+	if before.Messages > 0 {
+		done = fmt.Sprintf("%d messages were deleted, and the others stay", before.Messages)
+	}
+	return &loci.Error{Code: loci.Conflict, Msg: "the session has changed meanwhile: " + done,
+		Recovery: "Read what is new in it, and decide again."}
 }

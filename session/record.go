@@ -58,6 +58,9 @@ func messageSlot(session string, seq int64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(messageSlots(session)), uint64(seq)))
 }
 
+// seqOf is the number of the message that holds a slot.
+func seqOf(slot string) int64 { return int64(binary.BigEndian.Uint64([]byte(slot[len(slot)-8:]))) }
+
 // span is the range of the slots of the messages from one number to before another; 0: the end.
 func span(session string, from, before int64) loci.SlotRange {
 	r := loci.SlotRange{From: messageSlot(session, max(1, from)), To: messageSlot(session, before)}

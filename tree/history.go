@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/linediff"
 )
 
 // A FileVersion is a state of a file that is kept.
@@ -115,7 +116,7 @@ func (t *Tree) Diff(ctx context.Context, path string, from, to int64) (string, e
 	if n := len(texts[0]) + len(texts[1]); n > maxDiffBytes {
 		return "", errorf(loci.TooLarge, EFBIG, "Read both versions and compare them yourself.", "EFBIG: the versions have %d bytes together; the limit is %d", n, maxDiffBytes)
 	}
-	return unified(versionLabel(path, from), versionLabel(path, to), texts[0], texts[1]), nil
+	return linediff.Unified(versionLabel(path, from), versionLabel(path, to), texts[0], texts[1]), nil
 }
 
 func versionLabel(path string, version int64) string {

@@ -13,10 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/entry"
+	"github.com/loci-memory/loci/internal/linediff"
 	"github.com/loci-memory/loci/internal/spelling"
 )
 
@@ -269,7 +268,7 @@ func (c *Setup) edit(client Client, to Target, r Result) Result {
 	if err != nil {
 		return r.failed(client.unchangeable(r, err))
 	}
-	if r.Diff = udiff.Unified(r.File, r.File, string(file.text), string(changed)); c.DryRun {
+	if r.Diff = linediff.Unified(r.File, r.File, string(file.text), string(changed)); c.DryRun {
 		r.Outcome = Planned
 		return r
 	}

@@ -60,3 +60,27 @@ func TestWordsAreRemembered(t *testing.T) {
 		}
 	}
 }
+
+// A long text that was counted is not counted again: a conversation is counted whole with each message
+// that comes. Another text of its length has a count of its own.
+func TestLongTextsAreRemembered(t *testing.T) {
+	c, err := token.Open("cl100k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := strings.Repeat("xkcdqwzv", 200), strings.Repeat("aaaaaaaa", 200)
+	want, _ := codec.NewCl100kBase().Count(one)
+	for range 2 {
+		if n := c.Count(one); n != want || c.Count(other) >= n {
+			t.Errorf("%d and %d tokens, want %d for the first", n, c.Count(other), want)
+		}
+	}
+	if n := testing.AllocsPerRun(20, func() { c.Count(one) }); n > 0 {
+		t.Errorf("counting a known text takes %.0f allocations", n)
+	}
+	short := one[:512]
+	c.Count(short)
+	if n := testing.AllocsPerRun(20, func() { c.Count(short) }); n == 0 {
+		t.Error("a short text takes a place of a long one")
+	}
+}

@@ -1,4 +1,5 @@
-package tree
+// Package linediff shows what changed between two texts, line by line.
+package linediff
 
 import (
 	"fmt"
@@ -10,9 +11,11 @@ import (
 // around is how many equal lines a unified diff shows around a change.
 const around = 3
 
-// unified is [udiff.Unified] without a value for each line: a file of empty lines has a million
-// of them, which took three seconds.
-func unified(oldName, newName, old, changed string) string {
+// Unified is the unified diff that leads from one text to another, under the names that it is given;
+// empty if they are equal. It does what [udiff.Unified] is for without a value for each line: a file of
+// empty lines has a million of them, which took three seconds. And its numbers of lines are right after
+// a hunk of several changes, where the library's are not.
+func Unified(oldName, newName, old, changed string) string {
 	edits := udiff.Lines(old, changed) // at the beginnings of lines, or where the text ends
 	if len(edits) == 0 {
 		return ""

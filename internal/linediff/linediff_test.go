@@ -1,4 +1,4 @@
-package tree
+package linediff
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ func TestUnifiedDiff(t *testing.T) {
 			lines[r.IntN(len(lines))] = ""
 			changed = strings.Join(lines, "")
 		}
-		got := unified("o", "n", old, changed)
+		got := Unified("o", "n", old, changed)
 		want := udiff.Unified("o", "n", old, changed)
 		if numbers.ReplaceAllString(got, "@@") != numbers.ReplaceAllString(want, "@@") {
 			t.Fatalf("%q and %q:\n%s\nwant except the numbers\n%s", old, changed, got, want)
@@ -90,7 +90,7 @@ func TestUnifiedDiff(t *testing.T) {
 func TestDiffOfManyLinesIsCheap(t *testing.T) {
 	old, changed := strings.Repeat("\n", 100_000), strings.Repeat("x\n", 50_000)
 	var diff string
-	if n := testing.AllocsPerRun(2, func() { diff = unified("o", "n", old, changed) }); n > 1000 {
+	if n := testing.AllocsPerRun(2, func() { diff = Unified("o", "n", old, changed) }); n > 1000 {
 		t.Errorf("%.0f allocations for a diff of 150,000 lines", n)
 	}
 	if lines := strings.Count(diff, "\n"); lines != 150_003 {
