@@ -52,7 +52,7 @@ func briefQuery(
 	by := c.bySlot(filter, after, order == loci.SlotDescending)
 	args = append([]any{handle}, c.args...)
 	query = "SELECT " + briefFunction + "(?, " + columns + ") FROM record r INDEXED BY record_slot WHERE " + c.String()
-	if order == loci.SlotAscending && filter.Kinds[0] != "" && len(filter.IDs) == 0 && !filter.Expired && filter.Due.IsZero() {
+	if order == loci.SlotAscending && len(filter.IDs) == 0 && !filter.Expired && filter.Due.IsZero() {
 		return query, args // as the index has them: to be asked for an order, SQLite would copy each row first
 	}
 	query = "SELECT " + briefFunction + "(?, " + strings.ReplaceAll(columns, "r.", "") + ") FROM (SELECT " + columns +
