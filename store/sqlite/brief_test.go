@@ -32,7 +32,8 @@ func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
 	if err := errors.Join(rows.take(full), rows.take(empty)); err != nil || len(got) != 2 {
 		t.Fatal(got, err)
 	}
-	if r := got[0]; string(r.Attributes) != "{}" || r.Status != "dir" || string(r.Body) != "{1}" || r.Slot != "a" || r.UpdatedAt != milli(6) {
+	if r := got[0]; string(r.Attributes) != "{}" || r.Status != "dir" || string(r.Body) != "{1}" || r.Slot != "a" ||
+		r.CreatedAt != milli(5) || r.UpdatedAt != milli(6) {
 		t.Errorf("%+v", r)
 	}
 	if r := got[1]; r.Attributes != nil || r.Status != "" || r.Body != nil || r.ID[0] != 2 {

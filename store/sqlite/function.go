@@ -18,8 +18,8 @@ const confidenceFunction = "loci_confidence"
 // opened from then on.
 var registerFunctions = sync.OnceValue(func() error {
 	page := func(sqlite.FunctionContext) (sqlite.AggregateFunction, error) { return &briefPage{}, nil }
-	err := sqlite.RegisterFunction(briefFunction, &sqlite.FunctionImpl{NArgs: -1, MakeAggregate: page, VolatileArgs: true})
-	if err != nil {
+	brief := &sqlite.FunctionImpl{NArgs: -1, MakeAggregate: page, VolatileArgs: true}
+	if err := sqlite.RegisterFunction(briefFunction, brief); err != nil {
 		return err
 	}
 	return sqlite.RegisterDeterministicScalarFunction(confidenceFunction, 3,
