@@ -87,20 +87,28 @@ func languagesOf(text string) (of []int) {
 
 // stemIn is the text of the stem of a word in a language; "": the word has none.
 func stemIn(word string, l int) string {
-	if utf8.RuneCountInString(word) < 4 || !isLatinWord(word) || languages[l].stop[word] {
+	if !hasStem(word) || languages[l].stop[word] {
 		return ""
 	}
-	return cachedStem(languages[l].mark, word, func(w string) string {
-		return string([]byte{stemMark, languages[l].mark}) + languages[l].stem(w)
-	})
+	return cachedStem(languages[l].mark, word, func(w string) string { return stemAs(w, l) })
 }
 
-// stemsOf are the texts of all stems that a word may have in a document.
-func stemsOf(word string) (stems []string) {
+func hasStem(word string) bool { return utf8.RuneCountInString(word) >= 4 && isLatinWord(word) }
+
+func stemAs(word string, l int) string {
+	return string([]byte{stemMark, languages[l].mark}) + languages[l].stem(word)
+}
+
+// stemsIn are the texts of the stems of a word in all languages; nil: the word has none.
+func stemsIn(word string) (stems []string) {
+	if !hasStem(word) {
+		return nil
+	}
+	word = strings.Clone(word) // a stem may be a part of it
 	stems = make([]string, 0, len(languages))
 	for l := range languages {
-		if s := stemIn(word, l); s != "" {
-			stems = append(stems, s)
+		if !languages[l].stop[word] {
+			stems = append(stems, stemAs(word, l))
 		}
 	}
 	return stems

@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -145,9 +146,36 @@ func TestStemsAreForgotten(t *testing.T) {
 	if held > maxStems {
 		t.Errorf("%d stems are remembered, at most %d should be", held, maxStems)
 	}
+	for n := range maxStemmed + 10 {
+		stemsOf(strings.Repeat("a", 4+n%100) + strings.Repeat("b", n/100))
+	}
+	if held := len(stemmed.of); held > maxStemmed || held == 0 {
+		t.Errorf("stems of %d words are remembered, at most %d should be", held, maxStemmed)
+	}
 	before := Stem("running")
 	ForgetStems()
-	if len(stems.of) != 0 || Stem("running") != before || before != "run" {
+	if len(stems.of)+len(stemmed.of) != 0 || Stem("running") != before || before != "run" {
 		t.Errorf("%d are remembered; running is %q and %q", len(stems.of), before, Stem("running"))
+	}
+}
+
+// The stems of a word in a query are found once: a second query of the same words stems nothing, and what
+// is added to the terms of a word stays with that query.
+func TestStemsOfAQueryAreRemembered(t *testing.T) {
+	defer ForgetStems()
+	first := stemsOf("running")
+	want := slices.Clone(first)
+	if len(first) < 2 || stemsOf("are") != nil {
+		t.Fatal(first, stemsOf("are"))
+	}
+	for range 3 {
+		_ = append(stemsOf("running"), "what a query adds")
+	}
+	if n := testing.AllocsPerRun(10, func() { stemsOf("running") }); n != 0 {
+		t.Errorf("the stems of a known word take %v pieces of memory", n)
+	}
+	ForgetStems()
+	if again := stemsOf("running"); !slices.Equal(again, want) || !slices.Equal(first, want) || cap(first) != len(first) {
+		t.Errorf("%q, then %q, with room for %d", want, again, cap(first))
 	}
 }

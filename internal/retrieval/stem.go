@@ -1,14 +1,18 @@
 package retrieval
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/kljensen/snowball/english"
 )
 
-// maxStems bounds the remembered stems, about 100 bytes each.
-const maxStems = 50_000
+// Bounds of what is remembered: about 100 bytes a stem, and 400 for all stems of a word.
+const (
+	maxStems   = 30_000
+	maxStemmed = 6_000
+)
 
 // A stemKey is a word in a language.
 type stemKey struct {
@@ -22,6 +26,33 @@ var stems = struct {
 	sync.RWMutex
 	of map[stemKey]string
 }{of: map[stemKey]string{}}
+
+// stemmed remembers all stems that a word of a query may have, since to look them up one by one takes
+// most of what a query of known words costs.
+var stemmed = struct {
+	sync.RWMutex
+	of map[string][]string
+}{of: map[string][]string{}}
+
+// stemsOf are the texts of all stems that a word may have in a document, which nobody changes.
+func stemsOf(word string) []string {
+	stemmed.RLock()
+	all, ok := stemmed.of[word]
+	stemmed.RUnlock()
+	if ok {
+		return all
+	}
+	if all = slices.Clip(stemsIn(word)); all == nil {
+		return nil
+	}
+	stemmed.Lock()
+	if len(stemmed.of) >= maxStemmed {
+		clear(stemmed.of)
+	}
+	stemmed.of[strings.Clone(word)] = all
+	stemmed.Unlock()
+	return all
+}
 
 // Stem returns the stem of an English word of lower-case letters (Porter 2). It is
 // safe for concurrent use.
@@ -49,6 +80,9 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 
 // ForgetStems empties the remembered stems.
 func ForgetStems() {
+	stemmed.Lock()
+	clear(stemmed.of)
+	stemmed.Unlock()
 	stems.Lock()
 	defer stems.Unlock()
 	clear(stems.of)

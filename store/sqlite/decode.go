@@ -22,13 +22,6 @@ const (
 	// id comes first, then numbers with a space behind each, nothing or 0 for NULL, then what has its
 	// length among them.
 
-	// briefColumns are those of [loci.Record.Brief] in a list of one place by slot, with bodies or without.
-	briefColumns = briefStart + "0" + briefEnd + " AS packed"
-	bodyColumns  = briefStart + "octet_length(r.body)" + briefEnd + " || coalesce(r.body, '') AS packed"
-	briefStart   = `r.id || printf('%d %d %d %d %d %d %d %d ', r.version, r.live, r.created_at, r.updated_at,
-		octet_length(r.slot), octet_length(r.attributes), octet_length(r.status), `
-	briefEnd = ") || r.slot || coalesce(r.attributes, '') || coalesce(r.status, '')"
-
 	// packedColumns are recordColumns so. Texts do not keep every bit of a number that is not whole.
 	packedColumns = `concat(r.id, r.version, ' ', r.live, ' ', r.created_at, ' ', r.updated_at, ' ', r.expires_at, ' ', r.uses, ' ',
 		r.used_at, ' ', r.decay_from, ' ', r.ends_at, ' ', r.due_at, ' ', r.position, ' ', octet_length(r.kind), ' ', octet_length(s.key), ' ',
@@ -131,46 +124,6 @@ func (p *packedRow) documents(r *loci.Record, attributes, body int) {
 	if body > 0 {
 		r.Body = both[attributes:]
 	}
-}
-
-// A briefRows is rows of briefColumns or bodyColumns, one behind the other.
-type briefRows struct {
-	packedRow
-	bytes     []byte // the same text, for documents
-	namespace loci.Namespace
-	kind      loci.Kind
-}
-
-// newBriefRows takes the rows of a page of one place.
-func newBriefRows(text string, f *loci.Filter) *briefRows {
-	return &briefRows{packedRow{rest: text}, []byte(text), slices.Clip(slices.Clone(f.Within[0])), f.Kinds[0]}
-}
-
-// next takes the next row apart; false: there is none.
-func (s *briefRows) next(r *loci.Record) (bool, error) {
-	if s.rest == "" {
-		return false, nil
-	}
-	*r = loci.Record{
-		Kind: s.kind, Namespace: s.namespace, ID: s.id(), Version: s.number(), Live: s.number() != 0,
-		CreatedAt: milli(s.number()), UpdatedAt: milli(s.number()),
-	}
-	slot, attributes, status, body := int(s.number()), int(s.number()), int(s.number()), int(s.number())
-	r.Slot, r.Attributes = s.text(slot), s.document(attributes)
-	r.Status, r.Body = s.text(status), s.document(body)
-	if s.damaged {
-		return false, errPacked
-	}
-	return true, nil
-}
-
-// document takes JSON of so many bytes, which is the caller's.
-func (s *briefRows) document(size int) json.RawMessage {
-	at := len(s.bytes) - len(s.rest)
-	if s.text(size); s.damaged || size == 0 {
-		return nil
-	}
-	return s.bytes[at : at+size : at+size]
 }
 
 // whole takes a row of packedColumns apart.

@@ -1,10 +1,8 @@
 package sqlite
 
 import (
-	"cmp"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -40,20 +38,6 @@ func takePacked(row string, r *loci.Record) error {
 	return s.unpack(r)
 }
 
-// takeBrief takes a page of the row twice; none is no page.
-func takeBrief(row string, r *loci.Record) error {
-	rows := newBriefRows(row+row, &loci.Filter{Within: []loci.Namespace{{"a"}}, Kinds: []loci.Kind{"file"}})
-	for range 2 {
-		if more, err := rows.next(r); err != nil || !more {
-			return cmp.Or(err, errPacked)
-		}
-	}
-	if more, err := rows.next(&loci.Record{}); more || err != nil {
-		return fmt.Errorf("there is more behind the last row: %v, %w", more, err)
-	}
-	return nil
-}
-
 // A row that is one text and ends too early is damage, wherever it is cut.
 func TestPackedRowsAreCutAnywhere(t *testing.T) {
 	t.Parallel()
@@ -63,7 +47,6 @@ func TestPackedRowsAreCutAnywhere(t *testing.T) {
 		row  string
 		rest int // bytes at the end that have no length: the text
 	}{
-		{takeBrief, id + "1 1 5 6 4 2 3 3 slot{}dir{1}", 0},
 		{takePacked, id + "1 1 5 6  0      4 2 4 0 2 2 3 1 1 0 0 factnsslot[]{}{1}ss" + "the text", 8},
 	} {
 		for cut := range c.row {

@@ -57,33 +57,6 @@ func (f *file) recordsWith(
 	})
 }
 
-// briefs is records for a page of brief records of one place by slot: as one text, since to
-// step from row to row and out of SQLite costs as much as the rows. The query says all that
-// such a filter does: shownColumns chooses them for no other.
-func (f *file) briefs(
-	ctx context.Context, columns string, filter *loci.Filter,
-	after *page.Record, order loci.Order, limit int, yield func(*loci.Record) bool,
-) error {
-	query, args, _ := listing(columns, filter, after, order)
-	// With a limit the rows inside stay in their order.
-	query = "SELECT coalesce(group_concat(packed, ''), '') FROM (" + query + " LIMIT +?)"
-	return f.readRows(ctx, query, append(args, limit), func(rows *sql.Rows) (bool, error) {
-		var text textColumn
-		if err := rows.Scan(&text); err != nil {
-			return false, err
-		}
-		var r loci.Record
-		for rest := newBriefRows(string(text), filter); ; {
-			if more, err := rest.next(&r); err != nil || !more {
-				return false, err
-			}
-			if !yield(&r) {
-				return false, nil
-			}
-		}
-	})
-}
-
 // listing is the query for the records a filter selects that come after a place, in
 // an order, without placeColumns if all are of [onePlace]; exact is that of [where]. Its
 // rows come one by one where an index is in that order, so that a page costs no more than

@@ -198,6 +198,7 @@ func (s *Store) Records(
 	if order == unordered && columns == recordColumns && !onePlace(&filter) {
 		columns = packedColumns
 	}
+	brief := columns == briefColumns || columns == bodyColumns
 	yield := func(r *loci.Record) bool {
 		if len(out) == limit {
 			next = page.RecordCursor(&out[limit-1], p.Order)
@@ -209,10 +210,14 @@ func (s *Store) Records(
 		case len(out) == fullFrom: // the page is likely full: append would copy them several times
 			out = slices.Grow(out, limit-len(out))
 		}
-		out = append(out, p.Shown(r))
+		if brief { // it has no more than is shown
+			out = append(out, *r)
+		} else {
+			out = append(out, p.Shown(r))
+		}
 		return true
 	}
-	if columns == briefColumns || columns == bodyColumns {
+	if brief {
 		err = f.briefs(ctx, columns, &filter, after, order, limit+1, yield)
 	} else {
 		err = f.recordsWith(ctx, columns, &filter, after, order, yield)

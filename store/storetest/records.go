@@ -81,6 +81,13 @@ var recordCases = []testCase{
 				b.same("brief records with bodies", got, []loci.Record{bodied})
 			}
 		}
+		other := holding(record(2, "seal"), "slot2") // what the filters name is a part of what it has
+		other.Kind, other.Tags, other.Attributes = loci.KindFact, []string{"tt"}, json.RawMessage(`{"content":"walruses"}`)
+		b.put(other)
+		for _, f := range []loci.Filter{tagged, text} {
+			got, _ := b.page(f, loci.Page{Order: loci.SlotAscending, Brief: true})
+			b.same("brief records of a filter", got, []loci.Record{brief})
+		}
 	}},
 	{"records by their ids come in order, a whole page or a part of one", func(b *bench) {
 		for n := 1; n <= 9; n++ {

@@ -1,0 +1,190 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+	"modernc.org/sqlite"
+)
+
+// briefFunction takes the rows of a page of brief records. It is an aggregate: SQLite calls it for each
+// row where that lies. To write a row as a text, or to step out of SQLite with it, costs more than to read it.
+const briefFunction = "loci_brief"
+
+// briefColumns are those of [loci.Record.Brief] in a list of one place by slot, and bodyColumns the body, too.
+const (
+	briefColumns = "r.id, r.version, r.live, r.created_at, r.updated_at, r.slot, r.attributes, r.status"
+	bodyColumns  = briefColumns + ", r.body"
+)
+
+// briefs is records for a page of brief records of one place by slot. The query says all that such a
+// filter does: shownColumns chooses them for no other.
+func (f *file) briefs(
+	ctx context.Context, columns string, filter *loci.Filter,
+	after *page.Record, order loci.Order, limit int, yield func(*loci.Record) bool,
+) error {
+	rows := &briefRows{descending: order == loci.SlotDescending, yield: yield}
+	rows.record.Kind, rows.record.Namespace = filter.Kinds[0], slices.Clip(slices.Clone(filter.Within[0]))
+	handle := briefPages.enter(rows)
+	defer briefPages.leave(handle)
+	query, args := briefQuery(columns, filter, after, order, limit, handle)
+	err := f.readRows(ctx, query, args, func(*sql.Rows) (bool, error) { return false, nil })
+	if rows.full {
+		return nil // the query ended with errFull
+	}
+	return err
+}
+
+// briefQuery gives the rows of a page to a handle.
+func briefQuery(
+	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int, handle int64,
+) (query string, args []any) {
+	selected := *filter
+	selected.Slots = loci.SlotRange{} // bySlot says it
+	c, _ := where(&selected)
+	by := c.bySlot(filter, after, order == loci.SlotDescending)
+	args = append([]any{handle}, c.args...)
+	query = "SELECT " + briefFunction + "(?, " + columns + ") FROM record r INDEXED BY record_slot WHERE " + c.String()
+	if order == loci.SlotAscending && len(filter.IDs) == 0 && !filter.Expired && filter.Due.IsZero() {
+		return query, args // as the index has them: to be asked for an order, SQLite would copy each row first
+	}
+	query = "SELECT " + briefFunction + "(?, " + strings.ReplaceAll(columns, "r.", "") + ") FROM (SELECT " + columns +
+		" FROM record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT +?)" // with a limit they stay in their order
+	return query, append(args, limit)
+}
+
+var (
+	errFull  = errors.New("the page is full")
+	errBrief = errors.New("a row is not what it should be")
+)
+
+// A briefRows takes the rows of one page.
+type briefRows struct {
+	descending bool
+	yield      func(*loci.Record) bool
+	full       bool // yield wants no more
+
+	record    loci.Record     // one for all rows, which are of one place
+	last      string          // the slot of the row before; none is empty
+	slots     strings.Builder // slots and documents lie beside one another, as a piece of memory
+	documents []byte          // for each costs more than its bytes
+}
+
+// Sizes of pieces of memory, in bytes: small pages have no use for large ones.
+const leastPiece, mostPiece = 1 << 10, 32 << 10
+
+func pieceSize(before, least int) int { return max(least, leastPiece, min(2*before, mostPiece)) }
+
+func (b *briefRows) text(v []byte) string {
+	if size := b.slots.Cap(); size-b.slots.Len() < len(v) {
+		b.slots.Reset()
+		b.slots.Grow(pieceSize(size, len(v)))
+	}
+	at := b.slots.Len()
+	b.slots.Write(v)
+	return b.slots.String()[at:]
+}
+
+// document copies JSON, which is the caller's from then on; nothing for NULL.
+func (b *briefRows) document(v driver.Value) []byte {
+	column, ok := v.([]byte)
+	if !ok || len(column) == 0 {
+		return nil
+	}
+	if size := cap(b.documents); size-len(b.documents) < len(column) {
+		b.documents = make([]byte, 0, pieceSize(size, len(column)))
+	}
+	at := len(b.documents)
+	b.documents = append(b.documents, column...)
+	return b.documents[at:len(b.documents):len(b.documents)]
+}
+
+// take takes a row of briefColumns or bodyColumns. What is not a number is SQLite's until it returns.
+func (b *briefRows) take(row []driver.Value) error {
+	var numbers [4]int64
+	for i := range numbers {
+		n, ok := row[1+i].(int64)
+		if !ok {
+			return errBrief
+		}
+		numbers[i] = n
+	}
+	id, okID := row[0].([]byte)
+	slot, okSlot := row[5].([]byte)
+	if !okID || len(id) != len(loci.ID{}) || !okSlot {
+		return errBrief
+	}
+	r := &b.record
+	r.ID, r.Slot, r.Version, r.Live = loci.ID(id), b.text(slot), numbers[0], numbers[1] != 0
+	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(numbers[2]), milli(numbers[3]), b.document(row[6])
+	if status, _ := row[7].(string); status != r.Status { // mostly it is that of the row before
+		r.Status = strings.Clone(status)
+	}
+	if len(row) > 8 {
+		r.Body = b.document(row[8])
+	}
+	if b.last != "" && (r.Slot > b.last) == b.descending {
+		return errBrief
+	}
+	b.last = r.Slot
+	if !b.yield(r) {
+		b.full = true
+		return errFull
+	}
+	return nil
+}
+
+// briefPages are the pages that are being read. A query names its own by a number.
+var briefPages = pages{at: map[int64]*briefRows{}}
+
+type pages struct {
+	sync.Mutex
+	at map[int64]*briefRows
+}
+
+// enter gives a page the least number that is free: a small one costs no memory at each row.
+func (p *pages) enter(rows *briefRows) (handle int64) {
+	p.Lock()
+	defer p.Unlock()
+	for p.at[handle] != nil {
+		handle++
+	}
+	p.at[handle] = rows
+	return handle
+}
+
+func (p *pages) leave(handle int64) {
+	p.Lock()
+	defer p.Unlock()
+	delete(p.at, handle)
+}
+
+// A briefPage is one run of briefFunction.
+type briefPage struct{ rows *briefRows }
+
+// Step implements [sqlite.AggregateFunction].
+func (a *briefPage) Step(_ *sqlite.FunctionContext, args []driver.Value) error {
+	if a.rows == nil {
+		handle, _ := args[0].(int64)
+		briefPages.Lock()
+		a.rows = briefPages.at[handle]
+		briefPages.Unlock()
+	}
+	return a.rows.take(args[1:])
+}
+
+// WindowInverse implements [sqlite.AggregateFunction].
+func (*briefPage) WindowInverse(*sqlite.FunctionContext, []driver.Value) error { return errBrief }
+
+// WindowValue implements [sqlite.AggregateFunction].
+func (*briefPage) WindowValue(*sqlite.FunctionContext) (driver.Value, error) { return nil, nil }
+
+// Final implements [sqlite.AggregateFunction].
+func (*briefPage) Final(*sqlite.FunctionContext) {}

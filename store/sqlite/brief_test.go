@@ -1,0 +1,141 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
+)
+
+// briefRow is what SQLite gives of a row with a body.
+func briefRow(id byte, slot string) []driver.Value {
+	name := make([]byte, len(loci.ID{}))
+	name[0] = id
+	return []driver.Value{name, int64(1), int64(1), int64(5), int64(6), []byte(slot), []byte("{}"), "dir", []byte("{1}")}
+}
+
+// A row that is not what it should be is an error, never a wrong record; NULL leaves nothing of the row before.
+func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
+	t.Parallel()
+	var got []loci.Record
+	taking := func() *briefRows {
+		return &briefRows{yield: func(r *loci.Record) bool { got = append(got, *r); return true }}
+	}
+	rows := taking()
+	full, empty := briefRow(1, "a"), briefRow(2, "b")
+	empty[6], empty[7], empty[8] = nil, nil, nil
+	if err := errors.Join(rows.take(full), rows.take(empty)); err != nil || len(got) != 2 {
+		t.Fatal(got, err)
+	}
+	if r := got[0]; string(r.Attributes) != "{}" || r.Status != "dir" || string(r.Body) != "{1}" || r.Slot != "a" ||
+		r.CreatedAt != milli(5) || r.UpdatedAt != milli(6) {
+		t.Errorf("%+v", r)
+	}
+	if r := got[1]; r.Attributes != nil || r.Status != "" || r.Body != nil || r.ID[0] != 2 {
+		t.Errorf("NULL left %+v", r)
+	}
+	for column := range 6 {
+		for _, bad := range []driver.Value{nil, "1", 1.5, []byte{1}} {
+			row := briefRow(3, "c")
+			if row[column] = bad; column == 5 && fmt.Sprint(bad) == "[1]" {
+				continue
+			}
+			if err := taking().take(row); !errors.Is(err, errBrief) {
+				t.Errorf("column %d is %v: %v", column, bad, err)
+			}
+		}
+	}
+	for _, descending := range []bool{false, true} {
+		rows, slots := taking(), []string{"b", "a"}
+		if rows.descending = descending; descending {
+			slots = []string{"a", "b"}
+		}
+		if err := rows.take(briefRow(1, slots[0])); err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.take(briefRow(2, slots[1])); !errors.Is(err, errBrief) {
+			t.Errorf("%q came in the wrong order: %v", slots, err)
+		}
+	}
+}
+
+// What a record of a page has is the caller's: nothing that is done to it reaches another.
+func TestBriefRecordsAreApart(t *testing.T) {
+	t.Parallel()
+	var got []loci.Record
+	rows := &briefRows{yield: func(r *loci.Record) bool { got = append(got, *r); return true }}
+	for i := range 300 { // more than a piece of memory holds
+		row := briefRow(byte(i), fmt.Sprintf("slot %03d", i))
+		row[6] = fmt.Appendf(nil, `{"n":%d,"s":"%s"}`, i, strings.Repeat("x", 5*i))
+		err := rows.take(row)
+		clear(row[5].([]byte)) // SQLite takes it back
+		clear(row[6].([]byte))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range got {
+		_ = append(got[i].Attributes, "what a caller appends"...)
+	}
+	for i, r := range got {
+		want := fmt.Sprintf(`{"n":%d,"s":"%s"}`, i, strings.Repeat("x", 5*i))
+		if string(r.Attributes) != want || r.Slot != fmt.Sprintf("slot %03d", i) || string(r.Body) != "{1}" {
+			t.Fatalf("%d: %s, %s, %s", i, r.Slot, r.Attributes, r.Body)
+		}
+	}
+}
+
+// A page of names is given over row by row as the index has them, without a copy of each, and the rows
+// behind it are not read. Whoever reads leaves nothing behind.
+func TestBriefPagesAreReadInPlace(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	for i := range 10 {
+		change := note("a text")
+		change.Put[0].Record.Slot = fmt.Sprint(i)
+		if err := s.Apply(t.Context(), testTenant, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := s.acquire(t.Context(), testTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(f)
+	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending} {
+		taken := 0
+		if err := f.briefs(t.Context(), bodyColumns, &here, nil, order, 5, func(*loci.Record) bool {
+			taken++
+			return taken < 3
+		}); err != nil || taken != 3 {
+			t.Errorf("order %d: %d rows were read, want 3: %v", order, taken, err)
+		}
+	}
+	for _, after := range []*page.Record{nil, {Slot: "3"}} {
+		query, args := briefQuery(briefColumns, &here, after, loci.SlotAscending, 5, 0)
+		if got := plan(t, f.readDB, query, args...); !strings.HasPrefix(got, "SEARCH r USING INDEX record_slot") || strings.Contains(got, "CO-ROUTINE") {
+			t.Errorf("the plan is\n%s", got)
+		}
+	}
+	query, args := briefQuery(briefColumns, &here, nil, loci.SlotDescending, 5, 0)
+	if got := plan(t, f.readDB, query, args...); strings.Contains(got, "TEMP B-TREE") || strings.Contains(query, "LIMIT ?") {
+		t.Errorf("%s is sorted, or compiled at each run: the plan is\n%s", query, got)
+	}
+	mine := &briefRows{}
+	handle := briefPages.enter(mine)
+	defer briefPages.leave(handle)
+	other := briefPages.enter(&briefRows{})
+	briefPages.leave(other)
+	if again := briefPages.enter(&briefRows{}); again != other || briefPages.at[handle] != mine {
+		t.Errorf("a page has the number %d, then %d", other, again)
+	} else {
+		briefPages.leave(again)
+	}
+}
