@@ -197,4 +197,32 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		}
 	})
+	b.Run("round trip of a transaction", func(b *testing.B) { transactions(b, d.Server) })
+}
+
+// transactions reads a row behind the wall: the four statements of a search, sent together by plain pgx.
+func transactions(b *testing.B, url string) {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	pg, key := conn.PgConn(), make([]byte, 16)
+	if _, err := pg.Prepare(ctx, "row", "SELECT seq FROM loci.tenant WHERE tenant = $1", nil); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		p := pg.StartPipeline(ctx)
+		p.SendQueryParams("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", nil, nil, nil, nil)
+		p.SendQueryParams("SET LOCAL loci.tenant = '00000000000000000000000000000000'", nil, nil, nil, nil)
+		p.SendQueryPrepared("row", [][]byte{key}, []int16{1}, []int16{1})
+		p.SendQueryParams("COMMIT", nil, nil, nil, nil)
+		if err := p.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.Close(); err != nil { // reads all that is answered
+			b.Fatal(err)
+		}
+	}
 }

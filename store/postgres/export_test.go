@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,40 @@ var (
 
 	Measuring = selectHolding // the statement that reads all records of a tenant for what it holds
 )
+
+// Looks are the statements that read rows by their keys, with the column that each goes by.
+var Looks = func() (looks []struct {
+	SQL, Column string
+	Many        bool
+}) {
+	add := func(sql, column string, many bool) {
+		looks = append(looks, struct {
+			SQL, Column string
+			Many        bool
+		}{sql, column, many})
+	}
+	for column, l := range map[string]look{
+		"id": lookHeld, "slot_hash": lookSlots, "key_hash": lookReplies, "mark": lookPlaces,
+	} {
+		add(l.one, column, false)
+		add(l.many, column, true)
+	}
+	add(selectSealed, "seq", false)
+	return looks
+}()
+
+// Inserted says how many rows each statement has that inserts some.
+func Inserted(rows int, unprepared bool) (split []int) {
+	x := &tx{c: &conn{prepared: map[string]string{}}}
+	if unprepared {
+		x.c.prepared = nil
+	}
+	x.insert(insertChange, "", slices.Repeat([][]any{make([]any, 6)}, rows))
+	for _, s := range x.written {
+		split = append(split, strings.Count(s.sql, "($1"))
+	}
+	return split
+}
 
 // Shelve makes a store keep the index of each shard that has at least this many records, in
 // segments of so many while one is loaded; now: before the search answers.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,11 @@ const (
 	// maxRows and maxParameters bound an INSERT; the protocol ends at 65,535 parameters.
 	maxRows       = 500
 	maxParameters = 60_000
+
+	// maxPreparedRows bounds the rows of an INSERT that is prepared, as the database keeps its plan. From
+	// maxShared rows on they are those of a large change, whose statements come once.
+	maxPreparedRows = 32
+	maxShared       = 256
 
 	// maxSent bounds what is sent before answers are read.
 	maxSent = 500
@@ -151,11 +157,24 @@ func (x *tx) writePlaces(places []batch.Place) {
 
 // insert stages rows of a table, many in one statement.
 func (x *tx) insert(into, then string, rows [][]any) {
+	shared := len(rows) < maxShared && x.c.prepared != nil
 	for len(rows) > 0 {
-		n := min(len(rows), maxRows, maxParameters/len(rows[0]))
-		x.written = append(x.written, insertion(into, then, rows[:n]))
+		n, once := together(len(rows), len(rows[0]), shared)
+		q := insertion(into, then, rows[:n])
+		q.once = once
+		x.written = append(x.written, q)
 		rows = rows[n:]
 	}
+}
+
+// together says how many of some rows go into one statement, and whether it is not worth to be
+// prepared. Writes that share a commit are of any number. To read and plan a statement for so many
+// rows takes the database as long as to insert them, so prepared are those of 1, 2, 4 … rows.
+func together(rows, columns int, shared bool) (n int, once bool) {
+	if shared {
+		return min(1<<(bits.Len(uint(rows))-1), maxPreparedRows), false
+	}
+	return min(rows, maxRows, maxParameters/columns), rows > 1
 }
 
 // insertion is an INSERT of rows, the first column of each being the tenant.
@@ -175,7 +194,7 @@ func insertion(into, then string, rows [][]any) stmt {
 		b.WriteByte(')')
 	}
 	b.WriteString(then)
-	return stmt{sql: b.String(), args: args, once: len(rows) > 1}
+	return stmt{sql: b.String(), args: args}
 }
 
 // finish writes all that is pending and commits.

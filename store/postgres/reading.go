@@ -10,7 +10,9 @@ import (
 const (
 	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes"
 	selectState  = "SELECT " + stateColumns + " FROM loci.tenant WHERE tenant = $1"
-	selectSealed = "SELECT sealed FROM loci.event WHERE tenant = $1 AND seq = $2"
+
+	// selectSealed asks for the next event in order: one index alone has that ([look]).
+	selectSealed = "SELECT sealed, seq FROM loci.event WHERE tenant = $1 AND seq >= $2 ORDER BY seq LIMIT 1"
 )
 
 // takeState reads a row of stateColumns.
@@ -84,6 +86,7 @@ func (r *reading) run(stmts []stmt, last bool) error {
 	first := !r.begun
 	before := r.t.names.Past()
 	var hash loci.Hash // of the event that was the last one before
+	var asked bool
 	if first {
 		r.begun = true
 		all = append(
@@ -94,11 +97,8 @@ func (r *reading) run(stmts []stmt, last bool) error {
 				return takeState(&r.state, r.t, row)
 			}},
 		)
-		if before.Events > 0 {
-			all = append(all, stmt{sql: selectSealed, args: []any{r.t.key, before.Events}, row: func(row row) error {
-				hash = row.hash(0)
-				return nil
-			}})
+		if before.Events > 0 && before.Moves {
+			all, asked = append(all, r.t.selectSealed(before.Events, &hash)), true
 		}
 	}
 	all = append(all, stmts...)
@@ -115,7 +115,34 @@ func (r *reading) run(stmts []stmt, last bool) error {
 	if err := r.t.names.Check(&r.state); err != nil {
 		return err
 	}
+	switch {
+	case asked || before.Events == 0:
+	case before.Unmoved(&r.state): // as in most reads, which so read one row
+		hash = r.state.Head
+	default:
+		if err := r.more(r.t.selectSealed(before.Events, &hash)); err != nil {
+			return err
+		}
+	}
 	return r.t.names.CheckPast(&r.state, &before, hash)
+}
+
+// selectSealed is the statement for the hash of an event by its number.
+func (t *tenant) selectSealed(event int64, to *loci.Hash) stmt {
+	return stmt{sql: selectSealed, args: []any{t.key, event}, row: func(r row) error {
+		if r.int(1) == event {
+			*to = r.hash(0)
+		}
+		return nil
+	}}
+}
+
+// more runs a statement after the first ones, in a transaction of its own where theirs has ended.
+func (r *reading) more(s stmt) error {
+	if r.ended {
+		return r.c.run(r.ctx, readOnly, behindWall(r.t.key), s, commit)
+	}
+	return r.c.run(r.ctx, s)
 }
 
 // keys returns the keys of some namespaces by their numbers. One that has lost its name
@@ -139,11 +166,7 @@ func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
 		known[row.int(0)] = key
 		return nil
 	}}
-	stmts := []stmt{look}
-	if r.ended {
-		stmts = []stmt{readOnly, behindWall(r.t.key), look, commit}
-	}
-	if err := r.c.run(r.ctx, stmts...); err != nil {
+	if err := r.more(look); err != nil {
 		return nil, err
 	}
 	if len(known) < len(numbers) {

@@ -116,29 +116,29 @@ func (x *tx) create() error {
 // look lists the statements for what is needed of records, slots, replies and events.
 func (x *tx) look(n *batch.Needs) (stmts []stmt) {
 	if len(n.IDs) > 0 {
-		stmts = append(stmts, stmt{sql: selectHeld, args: []any{x.t.key, idList(n.IDs)}, row: func(r row) error {
+		stmts = append(stmts, lookHeld.stmt(x.t.key, idList(n.IDs), func(r row) error {
 			x.Records[r.id(0)] = &batch.Held{
 				Version: r.int(1), Namespace: r.int(2), Kind: loci.Kind(r.string(3)),
 				Slot: r.string(4), Passages: r.int(5), Text: r.int(6), Data: r.int(7),
 			}
 			return nil
-		}})
+		}))
 	}
 	if len(n.Slots) > 0 {
-		stmts = append(stmts, stmt{sql: selectSlots, args: []any{x.t.key, list(n.Slots)}, row: func(r row) error {
+		stmts = append(stmts, lookSlots.stmt(x.t.key, list(n.Slots), func(r row) error {
 			x.Slots[r.string(0)] = r.id(1)
 			return nil
-		}})
+		}))
 	}
 	if len(n.Replies) > 0 {
 		hashes := make([][]byte, len(n.Replies))
 		for i, key := range n.Replies {
 			hashes[i] = batch.HashOf(key)
 		}
-		stmts = append(stmts, stmt{sql: selectReplies, args: []any{x.t.key, hashes}, row: func(r row) error {
+		stmts = append(stmts, lookReplies.stmt(x.t.key, hashes, func(r row) error {
 			x.Replies[r.string(0)] = r.int(1)
 			return nil
-		}})
+		}))
 	}
 	if len(n.Told) > 0 {
 		stmts = append(stmts, stmt{sql: selectTold, args: []any{x.t.key, idList(n.Told)}, row: func(r row) error {
@@ -156,25 +156,19 @@ func (x *tx) look(n *batch.Needs) (stmts []stmt) {
 }
 
 const (
-	selectHeld = "SELECT id, version, namespace, kind, slot_hash, passage_count, " + textSize + ", " + dataSize +
-		" FROM loci.record WHERE tenant = $1 AND id = ANY($2)"
-
 	// What a quota counts of a record, and of all: lengths, which need no look at what is long.
 	textSize      = "octet_length(text)::bigint + coalesce(octet_length(heading), 0)"
 	dataSize      = "coalesce(octet_length(attributes), 0)::bigint + coalesce(octet_length(body), 0)"
 	selectHolding = "SELECT count(*), coalesce(sum(" + textSize + " + " + dataSize + "), 0)::bigint FROM loci.record WHERE tenant = $1"
 
-	selectSlots   = "SELECT slot_hash, id FROM loci.record WHERE tenant = $1 AND slot_hash = ANY($2)"
-	selectReplies = "SELECT key_hash, expires_at FROM loci.reply WHERE tenant = $1 AND key_hash = ANY($2)"
-	selectTold    = `SELECT DISTINCT entity FROM loci.event WHERE tenant = $1 AND entity = ANY($2)
+	selectTold = `SELECT DISTINCT entity FROM loci.event WHERE tenant = $1 AND entity = ANY($2)
 		AND (payload IS NOT NULL OR nonce IS NOT NULL)`
 	selectSpaces = "SELECT n, model, dims, dropped FROM loci.space WHERE tenant = $1 ORDER BY n"
-	selectPlaces = "SELECT n, mark, key_head, key_tail, kinds FROM loci.namespace WHERE tenant = $1 AND mark = ANY($2)"
 )
 
 // selectPlaces is the statement for the namespaces that are needed, by their marks.
 func (x *tx) selectPlaces(n *batch.Needs, nameKey loci.NameKey) stmt {
-	return stmt{sql: selectPlaces, args: []any{x.t.key, n.Marks(nameKey)}, row: func(r row) error {
+	return lookPlaces.stmt(x.t.key, n.Marks(nameKey), func(r row) error {
 		w := &batch.Place{
 			N:     r.int(0),
 			Mark:  loci.Mark(r.string(1)),
@@ -184,5 +178,5 @@ func (x *tx) selectPlaces(n *batch.Needs, nameKey loci.NameKey) stmt {
 		}
 		x.Places[w.Mark] = w
 		return nil
-	}}
+	})
 }

@@ -132,6 +132,9 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 			s.shelf.Tidy(t.name)
 		}
 	}()
-	defer func() { t.search.Wrote(x.State.Seq) }() // before the caller hears of it
+	defer func() { // before the caller hears of it
+		t.names.Moved()
+		t.search.Wrote(x.State.Seq)
+	}()
 	return outcome, x.finish()
 }

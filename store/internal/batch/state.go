@@ -101,6 +101,7 @@ type Past struct {
 	Seq    int64
 	Events int64     // 0: none to go by
 	Head   loci.Hash // the hash of that event
+	Moves  bool      // the tenant was written to shortly before: it may have moved on
 
 	key  loci.NameKey
 	line int64 // how often the database went back
@@ -116,6 +117,19 @@ func (n *Names) Past() Past {
 	return n.past
 }
 
+// Moved notes a write of this process: the next state that is read is another one.
+func (n *Names) Moved() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.past.Moves = true
+}
+
+// Unmoved reports whether a state is the one seen before, or one in its place: its head is then
+// the hash of the event that was the last one.
+func (p *Past) Unmoved(st *State) bool {
+	return st.Events == p.Events && bytes.Equal(st.NameKey, p.key)
+}
+
 // CheckPast compares a state with one that was seen before it was read, and with the hash that
 // the event of that one has now. If the database went back, all is forgotten.
 func (n *Names) CheckPast(st *State, before *Past, hash loci.Hash) error {
@@ -129,8 +143,9 @@ func (n *Names) CheckPast(st *State, before *Past, hash loci.Hash) error {
 		return ErrStale
 	}
 	st.Line = n.past.line
+	n.past.Moves = st.Seq > before.Seq
 	if st.Seq > n.past.Seq || !bytes.Equal(n.past.key, st.NameKey) {
-		n.past = Past{Seq: st.Seq, key: st.NameKey, line: st.Line}
+		n.past = Past{Seq: st.Seq, Moves: n.past.Moves, key: st.NameKey, line: st.Line}
 		if st.Events > st.ChainStart {
 			n.past.Events, n.past.Head = st.Events, st.Head
 		}
