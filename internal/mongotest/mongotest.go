@@ -152,8 +152,9 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 
 // program is the server's, with an option that it does not have, and looks for transactions that
 // nobody finished twice a second. It would look at all there ever were at each statement, and
-// wait for those that run: the more servers were killed, the longer each write took.
-const program = `import functools, secantus.cli as cli, secantus.transactions as transactions
+// wait for those that run: the more servers were killed, the longer each write took. A file makes
+// it patient ([Server.Patient]).
+const program = `import functools, os.path, secantus.cli as cli, secantus.transactions as transactions
 
 class Registry(transactions.TransactionRegistry):
     pruned = float("-inf")
@@ -162,12 +163,25 @@ class Registry(transactions.TransactionRegistry):
         if self._time() < self.pruned + 0.5:
             return 0
         self.pruned = self._time()
+        if os.path.exists("` + patientFile + `"):
+            self._lifetime = 60
         return super()._prune_locked()
 
 import secantus.server as server
 server.TransactionRegistry = Registry
 cli.SecantusDBServer = functools.partial(cli.SecantusDBServer, transaction_lifetime_seconds=%d)
 raise SystemExit(cli.main())`
+
+const patientFile = "patient"
+
+// Patient lets a server with [Options.Unfinished] wait for transactions as MongoDB does from now
+// on: it also ends those whose one statement takes that long.
+func (s *Server) Patient() error {
+	if s.dir == "" {
+		return nil // a server that was given is as it is
+	}
+	return os.WriteFile(filepath.Join(s.dir, patientFile), nil, 0o600)
+}
 
 // await waits until the server answers.
 func (s *Server) await(ctx context.Context) error {

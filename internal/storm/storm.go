@@ -131,6 +131,9 @@ type Storm struct {
 	Writes int
 	Looks  int64
 
+	// Ended is called when nobody writes any more, before all is read.
+	Ended func(t *testing.T)
+
 	// Gaps counts the numbers of changes and events that are missing below a tenant's counters.
 	Gaps func(t *testing.T, tn loci.Tenant) (changes, events int64)
 
@@ -183,6 +186,9 @@ func (w *Storm) Rage(t *testing.T, d time.Duration) {
 		close(told)
 	}
 	lookers.Wait()
+	if w.Ended != nil {
+		w.Ended(t)
+	}
 	w.verify(t)
 }
 

@@ -37,6 +37,12 @@ func newStorm(t *testing.T, unlocked bool) *storm.Storm {
 	}
 	return &storm.Storm{
 		URL: at, Unlocked: unlocked, Nodes: []loci.Store{openAt(t, at)}, Life: 2 * time.Second,
+		Ended: func(t *testing.T) {
+			t.Helper()
+			if err := server.Patient(); err != nil {
+				t.Error(err)
+			}
+		},
 		Gaps: func(t *testing.T, tn loci.Tenant) (changes, events int64) {
 			t.Helper()
 			if err := server.With(nameOf(at), func(ctx context.Context, db *driver.Database) (err error) {
