@@ -14,8 +14,9 @@ RACED = $(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE)
 RANDOM_MUTANTS ?= 200
 RANDOM_SEED ?= 1
 
-# Packages that are tested at once, and suites.
+# Packages that are tested at once. Suites: those of databases wait for their servers.
 AT_ONCE := $(shell tests/atonce.sh)
+SUITES := $(if $(filter 1,$(AT_ONCE)),1,3)
 
 # vet has looked at everything before the first test.
 TEST := $(GO) test -vet=off -timeout 15m -p $(AT_ONCE)
@@ -40,7 +41,7 @@ LARGE := Test(Sketches|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKe
 WHOLE := ./store/sqlite ./store/postgres ./store/mongo ./cmd ./tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-full test-mongodb-short test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-full test-mongodb-short test-postgres-rest test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,14 +56,16 @@ build: ## Write bin/loci
 test: build ## Run the tests
 	$(GO) vet ./...
 	$(RACED) -skip '$(LARGE)' $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
-	@$(MAKE) --no-print-directory -j$(AT_ONCE) test-mongodb-short test-postgres-kept test-full
+	@$(MAKE) --no-print-directory -j$(SUITES) test-full test-mongodb-short test-postgres-rest test-postgres-kept
 	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
-test-full: # what the race detector leaves out or shortens, and what has no race; the longest starts first
-	$(TEST) -skip '$(KEPT)' ./store/postgres
+test-full: # what the race detector leaves out or shortens, and what has no race
 	$(TEST) $$($(GO) run ./tests/unraced '$(LARGE)' $(WHOLE))
 	$(TEST) ./store/sqlite ./store/memory $(STILL)
+
+test-postgres-rest:
+	$(TEST) -skip '$(KEPT)' ./store/postgres
 
 test-postgres-kept: # a run of its own, as on a slow machine one run takes longer than a test may
 	$(TEST) -run '$(KEPT)' ./store/postgres
