@@ -233,10 +233,8 @@ func (w *Storm) String() string {
 		"%d servers killed, %d tenants, %d records in %d changes, %d of them in one tenant",
 		w.killed.Load(), len(w.acked), all, w.changes, len(w.acked[shared]),
 	)
-	return fmt.Sprintf(
-		"%s; %d looks on %d nodes by %d searches, %d problems",
-		written, w.looks.Load(), len(w.Nodes), w.searches.Load(), len(w.problems),
-	)
+	looked := fmt.Sprintf("%d looks on %d nodes by %d searches", w.looks.Load(), len(w.Nodes), w.searches.Load())
+	return fmt.Sprintf("%s; %s; problems: %d %.300q", written, looked, len(w.problems), w.problems)
 }
 
 func (w *Storm) problem(format string, args ...any) {
