@@ -234,7 +234,11 @@ func (w *Storm) String() string {
 		w.killed.Load(), len(w.acked), all, w.changes, len(w.acked[shared]),
 	)
 	looked := fmt.Sprintf("%d looks on %d nodes by %d searches", w.looks.Load(), len(w.Nodes), w.searches.Load())
-	return fmt.Sprintf("%s; %s; problems: %d %.300q", written, looked, len(w.problems), w.problems)
+	said := fmt.Sprintf("%s; %s, %d problems", written, looked, len(w.problems))
+	if len(w.problems) > 0 {
+		said += fmt.Sprintf(", the first: %.300s", w.problems[0])
+	}
+	return said
 }
 
 func (w *Storm) problem(format string, args ...any) {
