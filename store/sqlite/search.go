@@ -437,14 +437,18 @@ func (f *file) take(
 	read := make(chan []loaded, 4)
 	var indexing sync.WaitGroup
 	indexing.Go(func() {
+		breather := aside.NewBreather()
+		defer breather.End()
 		for batch := range read {
 			for i := range batch {
-				aside.Breathe(i)
+				breather.Step()
 				x.Upsert(&batch[i].record, batch[i].codes)
 			}
 		}
 	})
 	batch := make([]loaded, 0, 256)
+	breather := aside.NewBreather()
+	defer breather.End()
 	var bytesRead int64
 	var data sql.RawBytes
 	scan := newRecordScan(&data, &last)
@@ -460,7 +464,7 @@ func (f *file) take(
 				batch = make([]loaded, 0, 256)
 			}
 			n++
-			aside.Breathe(int(n))
+			breather.Step()
 			if bytesRead += int64(len(r.Text)); bytesRead >= most {
 				full = true
 				return errEnough

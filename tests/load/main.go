@@ -55,6 +55,9 @@ func main() {
 	}
 }
 
+// everybody is the tenant that asks when nobody asks beside it.
+const everybody = "everybody"
+
 // tenants ask beside one another; the first is the one that asks for more than its share.
 var tenants = []string{"heavy", "one", "two", "three"}
 
@@ -67,8 +70,8 @@ func run(ctx context.Context, binary, cores, only string, each time.Duration, cy
 		s.stop()
 		_ = os.RemoveAll(s.dir)
 	}()
-	for _, t := range append([]string{""}, tenants...) {
-		if err := s.fill(ctx, t, "", notes); err != nil {
+	for _, t := range append([]string{everybody}, tenants...) {
+		if err := s.fill(ctx, t, "somebody", notes); err != nil {
 			return err
 		}
 	}
@@ -94,7 +97,7 @@ func run(ctx context.Context, binary, cores, only string, each time.Duration, cy
 // overload prints what becomes of more and more requests. The loads are sent in turn several
 // times, as the machine answers more at one moment than at another.
 func (s *server) overload(ctx context.Context, surface string, each time.Duration, cycles int) {
-	w := work{surface: surface, tenants: []string{""}}
+	w := work{surface: surface, tenants: []string{everybody}}
 	// The peak is what is answered at any rate, not what clients that wait reach.
 	estimate, peak := s.closed(ctx, w, each), 0.0
 	for _, part := range []float64{0.7, 0.9, 1.1} {
@@ -136,7 +139,6 @@ func (s *server) overload(ctx context.Context, surface string, each time.Duratio
 // fairness measures what others feel of a tenant that asks for ten times its share, and of
 // one that makes the server load large indexes.
 func (s *server) fairness(ctx context.Context, each time.Duration, cold int) error {
-	// Another tenant is named by an elevated request, which is written down in two logs.
 	peak := s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2)
 	share := peak / float64(len(tenants))
 	others := work{surface: "REST", tenants: tenants[1:]}

@@ -209,13 +209,15 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 	var indexing sync.WaitGroup
 	var fault error // of memory: a segment that a record leaves was cut
 	indexing.Go(func() {
+		breather := aside.NewBreather()
+		defer breather.End()
 		for batch := range read {
 			if fault != nil {
 				continue
 			}
 			fault, _ = files.Faultless(func() error {
 				for i := range batch {
-					aside.Breathe(i)
+					breather.Step()
 					x.index.Upsert(&batch[i].record, batch[i].codes)
 				}
 				if after != nil {
@@ -239,6 +241,8 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 		}
 	}
 	batch := make([]loaded, 0, most)
+	breather := aside.NewBreather()
+	defer breather.End()
 	err := query(func(record *loci.Record, namespace int64, vectors []byte) {
 		key, known := x.place(namespace, record.Kind)
 		if !known {
@@ -247,7 +251,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 		delete(off, record.ID)
 		record.Namespace = loci.NamespaceFromKey(key.Namespace)
 		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims)})
-		aside.Breathe(len(batch))
+		breather.Step()
 		if len(batch) == cap(batch) {
 			read <- batch
 			batch = make([]loaded, 0, most)
