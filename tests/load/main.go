@@ -6,7 +6,8 @@
 //
 //	taskset -c 1 go run ./tests/load -cores 0 -binary old/loci,bin/loci -rounds 3
 //
-// keeps the two apart: the server has core 0 for itself.
+// keeps the two apart: the server has core 0 for itself. Each tenant's requests have a key of it, as
+// callers of a server have.
 package main
 
 import (
