@@ -29,20 +29,28 @@ const (
 // workers are the goroutines that load, of all stores of the process.
 var workers atomic.Int64
 
-// A Breather is a goroutine that loads, and lets others run.
+// A Breather is a goroutine that reads or indexes many records, and lets others run.
 type Breather struct {
+	aside bool
 	steps int
 	since time.Time // the breath
 }
 
-// NewBreather is for a goroutine that begins to load.
-func NewBreather() *Breather {
-	workers.Add(1)
-	return &Breather{since: time.Now()}
+// NewBreather is for a goroutine that begins to read or to index. It does so aside if it loads: what a
+// call does itself, with its slot, takes turns with others and rests for none.
+func NewBreather(aside bool) *Breather {
+	if aside {
+		workers.Add(1)
+	}
+	return &Breather{aside: aside, since: time.Now()}
 }
 
-// End says that the goroutine loads no more.
-func (b *Breather) End() { workers.Add(-1) }
+// End says that the goroutine has done what it began.
+func (b *Breather) End() {
+	if b.aside {
+		workers.Add(-1)
+	}
+}
 
 // Step lets others run at every sixteenth step of what takes long. Go takes a processor away from a
 // goroutine after 10 ms only, and a search that others wait for takes one or two. Where requests come
@@ -52,7 +60,7 @@ func (b *Breather) Step() {
 	if b.steps++; b.steps%breath != 0 {
 		return
 	}
-	if admission.Lately(company) {
+	if b.aside && admission.Lately(company) {
 		most := rest(time.Since(b.since), int(workers.Load()), runtime.GOMAXPROCS(0))
 		for begun := time.Now(); ; {
 			time.Sleep(nap)

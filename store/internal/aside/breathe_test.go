@@ -10,12 +10,12 @@ import (
 )
 
 // turns counts how often another goroutine runs while one makes steps, with one processor.
-func turns(steps int) (n int) {
+func turns(steps int, aside bool) (n int) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var done atomic.Bool
 	go func() {
 		defer done.Store(true)
-		b := NewBreather()
+		b := NewBreather(aside)
 		defer b.End()
 		for range steps {
 			b.Step()
@@ -34,7 +34,7 @@ func TestBreathe(t *testing.T) {
 		time.Sleep(company)
 	}
 	const steps = 16_000
-	if n := turns(steps); n < steps/breath/2 || n > 2*steps/breath {
+	if n := turns(steps, true); n < steps/breath/2 || n > 2*steps/breath {
 		t.Errorf("%d turns in %d steps; want one in %d", n, steps, breath)
 	}
 }
@@ -47,11 +47,14 @@ func TestLoadsRestWhileRequestsRun(t *testing.T) {
 		t.Fatal(refused)
 	}
 	const breaths = 20
-	if n := turns(breaths * breath); n < 10*breaths {
+	if n := turns(breaths*breath, true); n < 10*breaths {
 		t.Errorf("%d turns in %d breaths beside a request; want many for each", n, breaths)
 	}
+	if n := turns(breaths*breath, false); n > 2*breaths {
+		t.Errorf("%d turns in %d breaths of what the request does itself; want one for each", n, breaths)
+	}
 	p.Leave()
-	if n := turns(breath); n < 10 {
+	if n := turns(breath, true); n < 10 {
 		t.Errorf("%d turns in a breath behind a request; want many", n)
 	}
 }
