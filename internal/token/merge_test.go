@@ -55,6 +55,30 @@ func TestTablesCountAsTheCodec(t *testing.T) {
 	}
 }
 
+// A piece ends where the pattern of the vocabulary says so, branch by branch.
+func TestPieces(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"日AB! 日Ab":          {"日|AB|!| 日Ab", "日AB|!| 日Ab"},
+		"日ABb'll'S 'tis":    {"日ABb'll|'S| '|tis", "日ABb|'ll|'S| '|tis"},
+		"12345 a\x7f\x7f-b": {"123|45| a|\x7f|\x7f|-b", "123|45| a|\x7f|\x7f|-b"},
+		" \n \n  a   1//\n": {" \n| \n| | a|  | |1|//\n", " \n| \n| | a|  | |1|//\n"},
+	} {
+		for i, c := range fresh() {
+			var all []string
+			p := pieces{text, classes()}
+			for at := 0; at < len(text); {
+				end := max(at+1, c.piece(&p, at))
+				all = append(all, text[at:end])
+				at = end
+			}
+			if got := strings.Join(all, "|"); got != want[i] {
+				t.Errorf("%s: %q, want %q", c.name, got, want[i])
+			}
+		}
+	}
+}
+
 // The steps that counting takes grow with the text alone: no place in it is tried twice.
 func TestStepsGrowWithTheText(t *testing.T) {
 	t.Parallel()
