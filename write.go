@@ -32,10 +32,7 @@ type Decision[R any] struct {
 	Reply  R
 	Record ID
 	Embed  Embedding // of the puts that have passages of a new text and no vectors
-
-	// Then, when not nil, is called when the change is made, which is one of several: the write is then
-	// decided again. Reply and Record are those of the last.
-	Then func()
+	Then   func()    // not nil: the change is a step. When it is made Then is called, and the write is decided again; the last one has Reply and Record
 }
 
 // Commit runs a write: it answers a repeated request with the stored reply, otherwise

@@ -305,7 +305,9 @@ func (t *trimming) tooMany(gone []header) bool {
 
 // step is the change that erases the oldest of what is to go in steps, with results whose calls are among
 // them, if they are not far away: what it leaves does not begin with a result. Then is nil when no step is left.
-func (t *trimming) step(ctx context.Context, s *Handle, id string, now time.Time) (c loci.Change, then func(), err error) {
+func (t *trimming) step(
+	ctx context.Context, s *Handle, id string, now time.Time,
+) (c loci.Change, then func(), err error) {
 	for len(t.rest) > 0 {
 		n := min(eraseStep, len(t.rest))
 		part := together(t.rest[:n], t.rest[n:min(2*n, len(t.rest))])
@@ -336,7 +338,9 @@ func (t *trimming) step(ctx context.Context, s *Handle, id string, now time.Time
 }
 
 // first is the first step: there is one.
-func (t *trimming) first(ctx context.Context, s *Handle, id string, now time.Time) (c loci.Change, then func(), err error) {
+func (t *trimming) first(
+	ctx context.Context, s *Handle, id string, now time.Time,
+) (c loci.Change, then func(), err error) {
 	if c, then, err = t.step(ctx, s, id, now); err == nil && then == nil {
 		err = loci.ErrStale // others were quicker
 	}
