@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -70,14 +71,12 @@ func (s *Handle) clearSome(
 ) (gone []header, c loci.Change, err error) {
 	oldest := loci.Page{Limit: eraseStep, Order: loci.SlotAscending, Brief: true}
 	records, _, err := s.m.Records(ctx, s.within(st.body.ID, 1, 0), oldest)
-	for i := range records {
-		gone = append(gone, header{id: records[i].ID, version: records[i].Version, seq: seqOf(records[i].Slot)})
-		if !only.has(gone[i].id, gone[i].version) {
-			return nil, c, errNotShown
-		}
-	}
-	if err != nil || len(gone) == 0 {
+	if err != nil || len(records) == 0 {
 		return nil, c, err
+	}
+	gone = briefHeaders(records)
+	if slices.ContainsFunc(gone, func(h header) bool { return !only.has(h.id, h.version) }) {
+		return nil, c, errNotShown
 	}
 	c, err = s.eraseSome(ctx, st, gone, now)
 	return gone, c, err

@@ -323,10 +323,7 @@ func (t *trimming) step(
 		if err != nil {
 			return c, nil, err
 		}
-		gone := make([]header, len(records))
-		for i := range records {
-			gone[i] = header{id: records[i].ID, version: records[i].Version, seq: seqOf(records[i].Slot)}
-		}
+		gone := briefHeaders(records)
 		if len(gone) == 0 { // others were quicker
 			t.rest = t.rest[n:]
 			continue
@@ -345,6 +342,15 @@ func (t *trimming) first(
 		err = loci.ErrStale // others were quicker
 	}
 	return c, then, err
+}
+
+// briefHeaders are the headers of records that were read without their bodies.
+func briefHeaders(records []loci.Record) []header {
+	out := make([]header, len(records))
+	for i := range records {
+		out[i] = header{id: records[i].ID, version: records[i].Version, seq: seqOf(records[i].Slot)}
+	}
+	return out
 }
 
 // together returns messages with the results of their calls that are among those that follow.

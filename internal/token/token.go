@@ -52,10 +52,12 @@ type counted struct {
 
 var (
 	o200k = Counter{
-		name: "o200k_base", codec: sync.OnceValue(codec.NewO200kBase), piece: (*pieces).o200k, known: new(words), texts: new(texts),
+		name: "o200k_base", codec: sync.OnceValue(codec.NewO200kBase), piece: (*pieces).o200k,
+		known: new(words), texts: new(texts),
 	}
 	cl100k = Counter{
-		name: "cl100k_base", codec: sync.OnceValue(codec.NewCl100kBase), piece: (*pieces).cl100k, known: new(words), texts: new(texts),
+		name: "cl100k_base", codec: sync.OnceValue(codec.NewCl100kBase), piece: (*pieces).cl100k,
+		known: new(words), texts: new(texts),
 	}
 	seed   = maphash.MakeSeed()
 	second = maphash.MakeSeed()
