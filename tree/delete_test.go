@@ -189,8 +189,11 @@ func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 		}
 		store.stop = 0
 		first, err := keyed.Delete(t.Context(), "/many")
-		if err != nil || first.Files+gone.Files != 1000 || store.largest > 1500 || store.last != 1 || store.longer != 1 {
+		if err != nil || first.Files+gone.Files != 1000 {
 			t.Fatal(first, err)
+		}
+		if store.largest > 1500 || store.last != 1 || store.longer != 1 {
+			t.Errorf("steps of up to %d; %d wait for the wiping, %d for that of all", store.largest, store.last, store.longer)
 		}
 		wide(t, files)
 		again, err := keyed.Delete(t.Context(), "/many")
