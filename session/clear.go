@@ -17,7 +17,7 @@ type Cleared struct {
 
 // Clear erases a session and its messages. NotFound: there is none.
 //
-// All of it is one change, unless the session has more than [eraseStep] messages: then it goes
+// All of it is one change, unless the session has more than 300 messages: then it goes
 // in steps, the oldest messages first, so that the writes of others wait for one step at most. A
 // clear that stops half way leaves a session with fewer messages: clear it again. With an
 // idempotency key the reply is kept with the last step.

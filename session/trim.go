@@ -315,9 +315,13 @@ func (t *trimming) step(
 		for _, h := range part {
 			f.IDs = append(f.IDs, h.id)
 		}
-		st, err := s.have(ctx, id)
+		st, err := s.find(ctx, id)
 		if err != nil {
 			return c, nil, err
+		}
+		if st == nil { // somebody has cleared it
+			t.rest = nil
+			break
 		}
 		records, _, err := s.m.Records(ctx, f, loci.Page{Limit: len(part), Order: loci.SlotAscending, Brief: true})
 		if err != nil {

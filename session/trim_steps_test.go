@@ -90,3 +90,21 @@ func TestAnAppendTrimsManyInSteps(t *testing.T) {
 		t.Errorf("%d changes wait for the wiping of all; %d messages are left", store.settled, there(t, m))
 	}
 }
+
+// A session that is cleared between two steps of an append is made again by it.
+func TestAnAppendInStepsMakesWhatWasCleared(t *testing.T) {
+	store, _, m := long(t)
+	most := 100
+	if _, err := session.Of(m).Update(t.Context(), "s", session.Change{MaxMessages: &most}); err != nil {
+		t.Fatal(err)
+	}
+	store.after = func() {
+		if _, err := session.Of(m).Clear(t.Context(), "s"); err != nil {
+			t.Error(err)
+		}
+	}
+	n, err := session.Of(m).Append(t.Context(), "s", []session.Message{locitest.Spoken(session.MessageHuman, "new")})
+	if err != nil || !n.Created || n.Last != 1 || n.Messages != 1 || n.Trimmed != 300 {
+		t.Errorf("appended %+v, %v", n, err)
+	}
+}
