@@ -23,16 +23,20 @@ func (m *Memory) EraseFact(ctx context.Context, id ID) error {
 }
 
 func (m *Memory) erase(ctx context.Context, id ID, kinds []Kind) (ID, error) {
-	request := map[string]any{"id": id}
-	return Commit(ctx, m, "erase", request, func(now time.Time) (Decision[ID], error) {
+	steps := 0
+	return Commit(ctx, m, "erase", map[string]any{"id": id}, func(now time.Time) (Decision[ID], error) {
 		r, err := m.one(ctx, m.writable(now, kinds...), id)
 		if err != nil {
 			return Decision[ID]{}, err
 		}
 		feature := m.engine.featureOf(r.Kind)
 		if owner, ok := feature.(Eraser); ok {
-			change, err := owner.EraseRecord(ctx, m, &r, now)
-			return Decision[ID]{Change: change, Reply: id}, err
+			d := Decision[ID]{Reply: id}
+			d.Change, err = owner.EraseRecord(ctx, m, &r, now)
+			if d.Change.Last = steps > 0 && !d.Change.More; d.Change.More {
+				d.Then = func() { steps++ }
+			}
+			return d, err
 		}
 		if feature != nil {
 			return Decision[ID]{}, &Error{Code: Unsupported, Msg: fmt.Sprintf("a record of kind %q is not erased by its own id, but with what it belongs to", r.Kind),

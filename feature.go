@@ -61,8 +61,8 @@ type FeatureKind struct {
 type Eraser interface {
 	Feature
 
-	// EraseRecord is the change that erases a record and what must not be without it,
-	// its events included. m is bound to the handle's namespace.
+	// EraseRecord is the change that erases a record and what must not be without it, its events
+	// included; with More it is a step, and asked again. m is bound to the handle's namespace.
 	EraseRecord(ctx context.Context, m *Memory, r *Record, now time.Time) (Change, error)
 }
 

@@ -32,6 +32,7 @@ type Decision[R any] struct {
 	Reply  R
 	Record ID
 	Embed  Embedding // of the puts that have passages of a new text and no vectors
+	Then   func()    // not nil: the change is a step. When it is made Then is called, and the write is decided again; the last one has Reply and Record
 }
 
 // Commit runs a write: it answers a repeated request with the stored reply, otherwise
@@ -47,7 +48,7 @@ func Commit[R any](
 		return reply, err
 	}
 	var vectors madeVectors
-	for attempt := range maxAttempts {
+	for attempt := 0; attempt < maxAttempts; attempt++ {
 		if err := pause(ctx, attempt); err != nil {
 			return reply, AsError(err)
 		}
@@ -68,7 +69,7 @@ func Commit[R any](
 		if err != nil {
 			return reply, err
 		}
-		if key != "" {
+		if key != "" && d.Then == nil {
 			value, err := MarshalJSON(d.Reply)
 			if err != nil {
 				return reply, &Error{Code: Internal, Op: op, Err: err}
@@ -93,11 +94,13 @@ func Commit[R any](
 		}
 		vectors.add(ctx, m, &d.Change, d.Embed, active)
 		d.Change.expect(active)
-		err = m.apply(ctx, &d.Change, now)
-		if err == nil {
+		switch err = m.apply(ctx, &d.Change, now); {
+		case err == nil && d.Then != nil:
+			d.Then()
+			attempt = -1
+		case err == nil:
 			return d.Reply, nil
-		}
-		if !errors.Is(err, ErrConflict) {
+		case !errors.Is(err, ErrConflict):
 			return reply, err
 		}
 	}

@@ -62,7 +62,7 @@ func (s *Handle) change(
 // Append adds messages to the end of a session, all of them or none, in their
 // order and with consecutive numbers. A session that is not there is created; id ""
 // makes a new one with a UUID. An expired session is active again. A session that
-// keeps only so many messages is trimmed by the same change: see [Handle.Trim].
+// keeps only so many messages is trimmed by the same change, or before it if many go: see [Handle.Trim].
 // TooLarge: there is no room for the newest message, beside system messages or
 // without the call whose result it is; then nothing is stored.
 //
@@ -87,7 +87,11 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 		defer unlock()
 	}
 	request := map[string]any{"session_id": id, "messages": messages}
+	var t trimming
 	return loci.Commit(ctx, s.m, "append messages", request, func(now time.Time) (d loci.Decision[Appended], err error) {
+		if d.Change, d.Then, err = t.step(ctx, s, id, now); err != nil || d.Then != nil {
+			return d, err
+		}
 		st, err := s.open(ctx, id, now)
 		if err != nil {
 			return d, err
@@ -97,7 +101,12 @@ func (s *Handle) Append(ctx context.Context, id string, messages []Message) (App
 			Last: st.body.Last + int64(len(messages)), CreatedAt: now,
 		}
 		d.Embed = loci.EmbedSoon
-		d.Reply.Trimmed, d.Change, err = a.decide(ctx, st, now)
+		if d.Reply.Trimmed, d.Change, err = a.decide(ctx, st, now); err == nil && t.tooMany(a.gone) {
+			d.Change, d.Then, err = t.first(ctx, s, id, now)
+			return d, err
+		}
+		d.Change.Last = t.erased > 0
+		d.Reply.Trimmed += t.erased
 		d.Reply.Messages, d.Record = st.body.Count, st.record.ID
 		return d, err
 	})
@@ -127,6 +136,7 @@ type appending struct {
 	numbers []int64        // of an import that keeps them; nil: those that follow
 	typ     loci.EventType // default EventAppended, of a new session EventCreated
 	more    bool           // others follow at once, so that its newest message may go
+	gone    []header       // what decide erases of the messages that were there
 }
 
 // newAppending checks messages and makes their records.
@@ -197,8 +207,10 @@ func (a *appending) decide(ctx context.Context, st *state, now time.Time) (trimm
 		return 0, c, err
 	}
 	a.puts(st, gone, now, &c)
+	a.gone = nil
 	for _, h := range gone {
 		if h.seq < first {
+			a.gone = append(a.gone, h)
 			c.Erase = append(c.Erase, loci.Erase{ID: h.id, Version: h.version})
 		}
 	}

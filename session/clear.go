@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -16,10 +17,10 @@ type Cleared struct {
 
 // Clear erases a session and its messages. NotFound: there is none.
 //
-// All of it is one change, unless the session has more than a thousand messages and the
-// handle has no idempotency key: then it goes in steps, the oldest messages first, so that
-// the writes of others wait for one step at most. A clear that stops half way leaves a
-// session with fewer messages: clear it again.
+// All of it is one change, unless the session has more than 300 messages: then it goes
+// in steps, the oldest messages first, so that the writes of others wait for one step at most. A
+// clear that stops half way leaves a session with fewer messages: clear it again. With an
+// idempotency key the reply is kept with the last step.
 func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	if err := checkSessionID(id); err != nil {
 		return Cleared{}, err
@@ -27,67 +28,67 @@ func (s *Handle) Clear(ctx context.Context, id string) (Cleared, error) {
 	return s.clear(ctx, id, map[string]any{"session_id": id}, nil)
 }
 
-// clearStep is how many messages one change of a clear erases at most.
-const clearStep = 1000
+// eraseStep is how many messages one change erases at most, but for results that go with their calls. It takes
+// tens of milliseconds, and who writes meanwhile waits for it.
+const eraseStep = 300
 
 // clear erases a session, unless it has messages that an extent lacks. It counts what it has
 // erased before it failed, too.
 func (s *Handle) clear(ctx context.Context, id string, request any, only *Extent) (before Cleared, err error) {
-	for more := request == nil || s.m.View().IdempotencyKey == ""; more; {
-		var n int64
-		if n, more, err = s.clearSome(ctx, id, before.Messages == 0, only); err != nil {
-			return before, only.changed(before, err)
-		}
-		before.Messages += n
-	}
-	rest, err := loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
+	all, err := loci.Commit(ctx, s.m, "clear session", request, func(now time.Time) (d loci.Decision[Cleared], err error) {
 		st, err := s.have(ctx, id)
 		if err != nil {
 			return d, err
 		}
-		if err := s.check(ctx, st, only); err != nil {
-			return d, err
-		}
-		d.Reply, d.Change, err = s.clearing(ctx, st, now)
-		d.Change.Last = before.Messages > 0
-		return d, err
-	})
-	return Cleared{rest.Sessions, before.Messages + rest.Messages}, only.changed(before, err)
-}
-
-// clearSome erases the oldest messages of a session, if it has too many for one change. The first
-// time nothing may be there that an extent lacks; later only what goes is compared with it.
-func (s *Handle) clearSome(ctx context.Context, id string, first bool, only *Extent) (n int64, more bool, err error) {
-	n, err = loci.Commit(ctx, s.m, "clear session", nil, func(now time.Time) (d loci.Decision[int64], err error) {
-		st, err := s.have(ctx, id)
-		if err != nil || st.body.Count <= clearStep {
-			return d, err
-		}
-		if first {
+		step := st.body.Count > eraseStep
+		if !step || before.Messages == 0 {
 			if err := s.check(ctx, st, only); err != nil {
 				return d, err
 			}
 		}
-		oldest := loci.Page{Limit: clearStep, Order: loci.SlotAscending, Brief: true}
-		records, _, err := s.m.Records(ctx, s.within(id, 1, 0), oldest)
-		if err != nil || len(records) == 0 {
-			return d, err
-		}
-		gone := make([]header, len(records))
-		for i := range records {
-			gone[i] = header{id: records[i].ID, version: records[i].Version, seq: seqOf(records[i].Slot)}
-			if !only.has(gone[i].id, gone[i].version) {
-				return d, errNotShown
+		if step {
+			var gone []header
+			if gone, d.Change, err = s.clearSome(ctx, st, only, now); err != nil || len(gone) > 0 {
+				d.Then = func() { before.Messages += int64(len(gone)) }
+				return d, err
 			}
 		}
-		st.body.Count -= int64(len(gone))
-		st.body.Coherent = false // a result may have lost its call
-		d.Reply = int64(len(gone))
-		d.Change, err = s.eraseMessages(ctx, st, gone, now)
-		d.Change.More = true // until the last step nobody hears that anything is erased
+		d.Reply, d.Change, err = s.clearing(ctx, st, now)
+		d.Reply.Messages += before.Messages
+		d.Change.Last = before.Messages > 0
 		return d, err
 	})
-	return n, n > 0, err
+	if err != nil {
+		return before, only.changed(before, err)
+	}
+	return all, nil
+}
+
+// clearSome is the change that erases the oldest messages of a session that has too many for
+// one change. What goes is compared with an extent; the rest was when the first went.
+func (s *Handle) clearSome(
+	ctx context.Context, st *state, only *Extent, now time.Time,
+) (gone []header, c loci.Change, err error) {
+	oldest := loci.Page{Limit: eraseStep, Order: loci.SlotAscending, Brief: true}
+	records, _, err := s.m.Records(ctx, s.within(st.body.ID, 1, 0), oldest)
+	if err != nil || len(records) == 0 {
+		return nil, c, err
+	}
+	gone = briefHeaders(records)
+	if slices.ContainsFunc(gone, func(h header) bool { return !only.has(h.id, h.version) }) {
+		return nil, c, errNotShown
+	}
+	c, err = s.eraseSome(ctx, st, gone, now)
+	return gone, c, err
+}
+
+// eraseSome is the change that erases a part of the messages that are to go.
+func (s *Handle) eraseSome(ctx context.Context, st *state, gone []header, now time.Time) (loci.Change, error) {
+	st.body.Count -= int64(len(gone))
+	st.body.Coherent = false // a result may have lost its call
+	c, err := s.eraseMessages(ctx, st, gone, now)
+	c.More = true // until the last step nobody hears that anything is erased
+	return c, err
 }
 
 // clearing is the change that erases a session.
@@ -173,6 +174,11 @@ func (Feature) EraseRecord(
 		c.Erase = []loci.Erase{{ID: r.ID, Version: r.Version}}
 		c.Events = []loci.Event{m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version, "bytes": len(r.Text)})}
 		return c, nil
+	case r.Kind == Kind && st.body.Count > eraseStep:
+		if gone, c, err := s.clearSome(ctx, st, nil, now); err != nil || len(gone) > 0 {
+			return c, err
+		}
+		fallthrough
 	case r.Kind == Kind:
 		_, c, err = s.clearing(ctx, st, now)
 		return c, err

@@ -252,33 +252,126 @@ type Trimmed struct {
 // messages stay, whatever their age, and count. What is kept never begins with the result
 // of a tool call, and never holds a result without its call; so it may be fewer than
 // most. A summary stays. NotFound: there is no such session.
+//
+// Many messages go in steps, as those of [Handle.Clear] do: a trim that stops half way leaves more than most.
 func (s *Handle) Trim(ctx context.Context, id string, most int) (Trimmed, error) {
 	if most < 0 || most > maxMaxMessages {
 		return Trimmed{}, loci.Errorf(loci.Invalid, "max_messages is %d; it must be 0 to %d", most, maxMaxMessages)
 	}
+	var t trimming
 	return loci.Commit(ctx, s.m, "trim session", map[string]any{"session_id": id, "max_messages": most},
 		func(now time.Time) (d loci.Decision[Trimmed], err error) {
+			if d.Change, d.Then, err = t.step(ctx, s, id, now); err != nil || d.Then != nil {
+				return d, err
+			}
 			st, err := s.have(ctx, id)
 			if err != nil {
 				return d, err
 			}
-			d.Record = st.record.ID
-			if st.body.Count <= int64(most) {
-				d.Reply.Messages = st.body.Count
-				return d, nil
+			var gone []header
+			if d.Record = st.record.ID; st.body.Count > int64(most) {
+				st.body.Coherent = false // look at all of it
+				if gone, err = s.plan(ctx, st, nil, int64(most)); err != nil {
+					return d, err
+				}
 			}
-			st.body.Coherent = false // look at all of it
-			gone, err := s.plan(ctx, st, nil, int64(most))
-			if err != nil {
+			if t.tooMany(gone) {
+				d.Change, d.Then, err = t.first(ctx, s, id, now)
 				return d, err
 			}
-			d.Reply = Trimmed{Erased: int64(len(gone)), Messages: st.body.Count}
-			if len(gone) == 0 {
-				return d, nil
+			d.Reply = Trimmed{Erased: t.erased + int64(len(gone)), Messages: st.body.Count}
+			if len(gone) > 0 {
+				d.Change, err = s.eraseMessages(ctx, st, gone, now)
 			}
-			d.Change, err = s.eraseMessages(ctx, st, gone, now)
+			d.Change.Last, d.Change.Settled = t.erased > 0, t.erased > 0
 			return d, err
 		})
+}
+
+// A trimming erases messages that are too many for one change, in steps.
+type trimming struct {
+	rest   []header // what is still to go in steps
+	erased int64    // in steps
+}
+
+// tooMany reports whether what is to go is too much for one change. Then its steps are next.
+func (t *trimming) tooMany(gone []header) bool {
+	if len(gone) <= eraseStep {
+		return false
+	}
+	t.rest = gone
+	return true
+}
+
+// step is the change that erases the oldest of what is to go in steps, with results whose calls are among
+// them, if they are not far away: what it leaves does not begin with a result. Then is nil when no step is left.
+func (t *trimming) step(
+	ctx context.Context, s *Handle, id string, now time.Time,
+) (c loci.Change, then func(), err error) {
+	for len(t.rest) > 0 {
+		n := min(eraseStep, len(t.rest))
+		part := together(t.rest[:n], t.rest[n:min(2*n, len(t.rest))])
+		f := s.within(id, 1, 0)
+		for _, h := range part {
+			f.IDs = append(f.IDs, h.id)
+		}
+		st, err := s.find(ctx, id)
+		if err != nil {
+			return c, nil, err
+		}
+		if st == nil { // somebody has cleared it
+			t.rest = nil
+			break
+		}
+		records, _, err := s.m.Records(ctx, f, loci.Page{Limit: len(part), Order: loci.SlotAscending, Brief: true})
+		if err != nil {
+			return c, nil, err
+		}
+		gone := briefHeaders(records)
+		if len(gone) == 0 { // others were quicker
+			t.rest = t.rest[n:]
+			continue
+		}
+		c, err = s.eraseSome(ctx, st, gone, now)
+		return c, func() { t.rest, t.erased = t.rest[n:], t.erased+int64(len(gone)) }, err
+	}
+	return c, nil, nil
+}
+
+// first is the first step: there is one.
+func (t *trimming) first(
+	ctx context.Context, s *Handle, id string, now time.Time,
+) (c loci.Change, then func(), err error) {
+	if c, then, err = t.step(ctx, s, id, now); err == nil && then == nil {
+		err = loci.ErrStale // others were quicker
+	}
+	return c, then, err
+}
+
+// briefHeaders are the headers of records that were read without their bodies.
+func briefHeaders(records []loci.Record) []header {
+	out := make([]header, len(records))
+	for i := range records {
+		out[i] = header{id: records[i].ID, version: records[i].Version, seq: seqOf(records[i].Slot)}
+	}
+	return out
+}
+
+// together returns messages with the results of their calls that are among those that follow.
+func together(messages, following []header) []header {
+	open := map[string]bool{}
+	for _, h := range messages {
+		for _, id := range h.calls {
+			open[id] = true
+		}
+	}
+	out := slices.Clone(messages)
+	for _, h := range following {
+		if h.answers != "" && open[h.answers] {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // eraseMessages is the change that takes messages out of a session.

@@ -12,10 +12,10 @@ import (
 // missing path is no error: nothing was there. Deleting the root erases everything in it.
 // Directories above stay.
 //
-// All of it is one change, unless more than a few hundred entries are below and the
-// handle has no idempotency key: then it goes in steps, the deepest entries first, so
-// that the writes of others wait for one step at most. A delete that stops half way
-// leaves a whole tree with less in it: delete again.
+// All of it is one change, unless more than a few hundred entries are below: then it goes in
+// steps, the deepest entries first, so that the writes of others wait for one step at most. A
+// delete that stops half way leaves a whole tree with less in it: delete again. With an
+// idempotency key the reply is kept with the last step.
 func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	path, err := CleanPath(path)
 	if err != nil {
@@ -24,19 +24,14 @@ func (t *Tree) Delete(ctx context.Context, path string) (Counts, error) {
 	return t.deleteOnly(ctx, path, nil)
 }
 
-// deleteOnly erases a clean path, and of what is there nothing that an extent lacks.
+// deleteOnly erases a clean path, and of what is there nothing that an extent lacks. It counts
+// what it has erased before it failed, too.
 func (t *Tree) deleteOnly(ctx context.Context, path string, only *Extent) (before Counts, err error) {
-	steps := 0
-	for more := t.m.View().IdempotencyKey == ""; more; {
-		var n Counts
-		if n, more, err = t.deleteSome(ctx, path, only); err != nil {
-			return before, only.changed(before, err)
-		}
-		before.Files, before.Dirs = before.Files+n.Files, before.Dirs+n.Dirs
-		steps++
+	all, err := t.delete(ctx, path, path, only, &before)
+	if err != nil {
+		return before, only.changed(before, err)
 	}
-	rest, err := t.delete(ctx, path, path, steps > 1, only) // the last one found nothing to take away
-	return Counts{before.Files + rest.Files, before.Dirs + rest.Dirs}, only.changed(before, err)
+	return all, nil
 }
 
 // Bounds of one step of a delete: it erases at most so many entries, and ends early once
@@ -47,52 +42,44 @@ const (
 )
 
 // deleteSome erases some of what is below a directory, if that is too much for one change.
-func (t *Tree) deleteSome(ctx context.Context, path string, only *Extent) (Counts, bool, error) {
-	type step struct {
-		n    Counts
-		more bool
+func (ed *edit) deleteSome(dir *entry, only *Extent) (n Counts, some bool, err error) {
+	if !dir.body.Dir {
+		return n, false, nil
 	}
-	done, err := editTree(ctx, t, "delete files", nil, func(ed *edit) (s step, _ loci.ID, err error) {
-		dir, err := ed.entry(path)
-		if err != nil || dir == nil || !dir.body.Dir {
-			return s, loci.ID{}, err
+	last, err := ed.last(dir.path, loci.Page{Limit: stepEntries + 1, Brief: true, Bodies: true}, goneEntry)
+	if err != nil {
+		return n, false, err
+	}
+	gone, fits := map[string]bool{}, 0
+	for records := 0; fits < min(len(last), stepEntries) && records < stepRecords; fits++ {
+		records += last[fits].records()
+	}
+	if fits == len(last) {
+		return n, false, nil
+	}
+	for _, e := range last[:fits] {
+		if err := only.check(e); err != nil {
+			return n, false, err
 		}
-		last, err := ed.last(path, loci.Page{Limit: stepEntries + 1, Brief: true, Bodies: true}, goneEntry)
+		gone[e.path] = true
+		ed.erase(e, &n)
+	}
+	for path := range gone {
+		above, _ := splitPath(path)
+		if gone[above] {
+			continue
+		}
+		parent, err := ed.parent(path)
+		if err == nil {
+			err = ed.settle(parent, -1)
+		}
 		if err != nil {
-			return s, loci.ID{}, err
+			return n, false, err
 		}
-		gone, fits := map[string]bool{}, 0
-		for records := 0; fits < min(len(last), stepEntries) && records < stepRecords; fits++ {
-			records += last[fits].records()
-		}
-		if s.more = fits < len(last); !s.more {
-			return s, loci.ID{}, nil
-		}
-		for _, e := range last[:fits] {
-			if err := only.check(e); err != nil {
-				return s, loci.ID{}, err
-			}
-			gone[e.path] = true
-			ed.erase(e, &s.n)
-		}
-		for path := range gone {
-			above, _ := splitPath(path)
-			if gone[above] {
-				continue
-			}
-			parent, err := ed.parent(path)
-			if err == nil {
-				err = ed.settle(parent, -1)
-			}
-			if err != nil {
-				return s, loci.ID{}, err
-			}
-		}
-		ed.put(ed.root, -1)
-		ed.change.More = true // until the last step nobody hears that anything is erased
-		return s, loci.ID{}, nil
-	})
-	return done.n, done.more, err
+	}
+	ed.put(ed.root, -1)
+	ed.change.More = true // until the last step nobody hears that anything is erased
+	return n, true, nil
 }
 
 // records is how many records an entry is made of.
@@ -138,14 +125,21 @@ func (ed *edit) last(
 	return list, nil
 }
 
-// delete erases a clean path. request as in [loci.Commit]; last as in [loci.Change].
+// delete erases a clean path. request as in [loci.Commit]; before is what went in steps.
 func (t *Tree) delete(
-	ctx context.Context, path string, request any, last bool, only *Extent,
+	ctx context.Context, path string, request any, only *Extent, before *Counts,
 ) (Counts, error) {
 	return editTree(ctx, t, "delete file", request, func(ed *edit) (n Counts, _ loci.ID, err error) {
 		ed.change.Settled = true // what is not here any more another caller may have erased
 		e, err := ed.entry(path)
-		if err != nil || e == nil {
+		if n = *before; err != nil || e == nil {
+			ed.change.Last = n != Counts{}
+			return n, loci.ID{}, err
+		}
+		step, more, err := ed.deleteSome(e, only)
+		if err != nil || more {
+			ed.change.Settled = false
+			ed.then = func() { before.Files, before.Dirs = n.Files+step.Files, n.Dirs+step.Dirs }
 			return n, loci.ID{}, err
 		}
 		below, err := ed.below(e, entryOf)
@@ -173,7 +167,7 @@ func (t *Tree) delete(
 		if len(below) > 0 {
 			ed.put(ed.root, -1)
 		}
-		ed.change.Last = last
+		ed.change.Last = *before != Counts{}
 		return n, loci.ID{}, nil // a reply that names what is erased would go with it
 	})
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -20,6 +23,7 @@ type stepped struct {
 	last           int // of those that erase, how many wait for the wiping
 	longer         int // and of these, for what others left, too
 	settled        int // changes that only wait for it
+	during         func()
 }
 
 var errStopped = errors.New("the process ended")
@@ -35,6 +39,9 @@ func (s *stepped) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error
 		}
 		if c.Last {
 			s.longer++
+		}
+		if s.during != nil {
+			s.during()
 		}
 	}
 	if c.Settled && c.Empty() {
@@ -161,12 +168,13 @@ func TestStepsTakeKeptVersionsAlong(t *testing.T) {
 	})
 }
 
-// With an idempotency key a delete is one change: a repeated delete does not touch what has
-// come in between.
+// With an idempotency key a delete goes in steps, too. Its reply is kept with the last one: a repeated delete does not
+// touch what has come in between, and one that was stopped goes on.
 func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 	locitest.Unshared(t)
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		e := locitest.NewEngine(t, s, locitest.Quiet(locitest.NewClock()))
+		store := &stepped{Store: s, stop: 1}
+		e := locitest.NewEngine(t, store, locitest.Quiet(locitest.NewClock()))
 		files := newTree(t, e, "")
 		wide(t, files)
 		once := locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"),
@@ -175,9 +183,17 @@ func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		gone, err := keyed.Delete(t.Context(), "/many")
+		if !errors.Is(err, errStopped) || gone.Files == 0 || gone.Files > 192 {
+			t.Fatalf("the delete was not stopped: %+v, %v", gone, err)
+		}
+		store.stop = 0
 		first, err := keyed.Delete(t.Context(), "/many")
-		if err != nil || first.Files != 1000 {
+		if err != nil || first.Files+gone.Files != 1000 {
 			t.Fatal(first, err)
+		}
+		if store.largest > 1500 || store.last != 1 || store.longer != 1 {
+			t.Errorf("steps of up to %d; %d wait for the wiping, %d for that of all", store.largest, store.last, store.longer)
 		}
 		wide(t, files)
 		again, err := keyed.Delete(t.Context(), "/many")
@@ -188,6 +204,35 @@ func TestRepeatedDeleteTouchesNothingNew(t *testing.T) {
 			t.Errorf("%+v is left of what came in between", left)
 		}
 	})
+}
+
+// Who waits for its turn in a tree has it between two steps of a delete.
+func TestOthersWriteBetweenSteps(t *testing.T) {
+	store := &stepped{Store: locitest.OpenMemory()}
+	files := newTree(t, locitest.NewEngine(t, store, locitest.Quiet(locitest.NewClock())), "")
+	wide(t, files)
+	begun, done := make(chan struct{}), make(chan int, 1)
+	var steps atomic.Int32
+	begin := sync.OnceFunc(func() { close(begun) })
+	go func() {
+		<-begun
+		if _, err := files.Write(t.Context(), "/new.md", "x", nil); err != nil {
+			t.Error(err)
+		}
+		done <- int(steps.Load())
+	}()
+	store.during = func() { // long enough for the other to stand in the queue, in one of five steps
+		steps.Add(1)
+		if begin(); len(done) == 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if _, err := files.Delete(t.Context(), "/many"); err != nil {
+		t.Fatal(err)
+	}
+	if after := <-done; after == int(steps.Load()) {
+		t.Errorf("the other waited for all %d steps", after)
+	}
 }
 
 // A step makes room in its directory for what it erased.

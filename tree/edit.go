@@ -23,6 +23,7 @@ type edit struct {
 	changed map[*entry]bool // what is in pending
 	fresh   []loci.Put      // blocks whose text is new
 	change  loci.Change
+	then    func() // as in [loci.Decision]
 }
 
 // pendingEntry is an entry to put; revisions as in [loci.Put].
@@ -40,8 +41,12 @@ func editTree[R any](
 	if err != nil {
 		return reply, err
 	}
-	defer leave()
+	defer func() { leave() }()
+	var waiting error
 	return loci.Commit(ctx, t.m, op, request, func(now time.Time) (loci.Decision[R], error) {
+		if waiting != nil {
+			return loci.Decision[R]{}, waiting
+		}
 		edit := &edit{t: t, ctx: ctx, now: now, entries: map[string]*entry{}, changed: map[*entry]bool{}}
 		// The root comes first: as long as it stays as it is, so does all that is
 		// read after it.
@@ -55,7 +60,17 @@ func editTree[R any](
 		if errors.Is(err, errBlockGone) { // another process was quicker
 			return loci.Decision[R]{}, loci.ErrStale
 		}
-		return loci.Decision[R]{Change: edit.change, Embed: loci.EmbedFirst, Reply: reply, Record: record}, err
+		d := loci.Decision[R]{Change: edit.change, Embed: loci.EmbedFirst, Reply: reply, Record: record}
+		if edit.then != nil {
+			d.Then = func() { // others have their turn before the next step
+				edit.then()
+				leave()
+				if leave, waiting = t.m.Turn(ctx); waiting != nil {
+					leave = func() {}
+				}
+			}
+		}
+		return d, err
 	})
 }
 

@@ -44,7 +44,7 @@ func (Feature) DeleteRecord(ctx context.Context, m *loci.Memory, r *loci.Record)
 	t := at(r)
 	var err error
 	if t.m, err = m.At(r.Namespace); err == nil {
-		_, err = t.delete(ctx, slotPath(r.Slot), nil, false, nil)
+		_, err = t.delete(ctx, slotPath(r.Slot), nil, nil, &Counts{})
 	}
 	return err
 }

@@ -4,6 +4,7 @@ package token
 import (
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -19,10 +20,14 @@ var Names = []string{"o200k_base", "cl100k_base"}
 // A Counter counts by a vocabulary, which is made in tens of milliseconds, the
 // first time it is needed. It is safe for concurrent use.
 type Counter struct {
-	name  string
-	codec func() *codec.Codec
-	known *words
-	texts *texts
+	name   string
+	codec  func() *codec.Codec
+	piece  func(p *pieces, i int) (end int)
+	known  *words
+	texts  *texts
+	cut    atomic.Int64 // bytes that were cut into tokens
+	tables sync.Once
+	merges atomic.Pointer[merges] // once it was worth making them
 }
 
 // words are some that were counted, each in one of the two places that its hash has: texts say the
@@ -46,8 +51,14 @@ type counted struct {
 }
 
 var (
-	o200k  = Counter{"o200k_base", sync.OnceValue(codec.NewO200kBase), new(words), new(texts)}
-	cl100k = Counter{"cl100k_base", sync.OnceValue(codec.NewCl100kBase), new(words), new(texts)}
+	o200k = Counter{
+		name: "o200k_base", codec: sync.OnceValue(codec.NewO200kBase), piece: (*pieces).o200k,
+		known: new(words), texts: new(texts),
+	}
+	cl100k = Counter{
+		name: "cl100k_base", codec: sync.OnceValue(codec.NewCl100kBase), piece: (*pieces).cl100k,
+		known: new(words), texts: new(texts),
+	}
 	seed   = maphash.MakeSeed()
 	second = maphash.MakeSeed()
 )
@@ -88,11 +99,24 @@ func (c *Counter) Count(text string) (n int) {
 	return n
 }
 
+// strangeText is how many bytes of new words a text may have before the rest is counted by the tables: with these, to
+// cut a word that is remembered takes longer than to find it, and one that is not takes less than to remember it.
+const strangeText = 4 << 10
+
 func (c *Counter) countWords(text string) (n int) {
-	for text != "" {
+	for strange := 0; text != ""; {
 		end := wordEnd(text)
-		n += c.countWord(text[:end])
-		text = text[end:]
+		tokens, known := c.countWord(text[:end])
+		n, text = n+tokens, text[end:]
+		if !known {
+			strange += end
+		}
+		if m := c.merges.Load(); m != nil && strange > strangeText {
+			if utf8.ValidString(text) {
+				return n + c.quickly(m, text)
+			}
+			strange = math.MinInt // it is not looked at again
+		}
 	}
 	return n
 }
@@ -120,25 +144,66 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func (c *Counter) countWord(text string) int {
+func (c *Counter) countWord(text string) (tokens int, known bool) {
 	if len(text) > longestWord {
-		return c.count(text)
+		return c.count(text), false
 	}
 	places := &c.known[maphash.String(seed, text)%uint64(len(c.known))]
 	first := places[0].Load()
 	if first != nil && first.text == text {
-		return first.tokens
+		return first.tokens, true
 	}
 	if second := places[1].Load(); second != nil && second.text == text {
-		return second.tokens
+		return second.tokens, true
 	}
 	w := &word{strings.Clone(text), c.count(text)}
 	places[0].Store(w)
 	places[1].Store(first) // the newer of the two stays
-	return w.tokens
+	return w.tokens, false
 }
 
-func (c *Counter) count(text string) int {
+// worthTables is how many bytes the codec cuts before the tables are made that do it several times as quickly: to
+// make them takes as long as the codec takes for some hundred KiB. So a command that counts little never waits for them.
+const worthTables = 256 << 10
+
+// count cuts a text into tokens.
+func (c *Counter) count(text string) (n int) {
+	m := c.merges.Load()
+	if m == nil && c.cut.Add(int64(len(text))) > worthTables {
+		c.tables.Do(func() { c.merges.Store(newMerges(c.codec())) })
+		m = c.merges.Load()
+	}
+	if m == nil || !utf8.ValidString(text) {
+		return c.slowly(text)
+	}
+	return c.quickly(m, text)
+}
+
+var rows = sync.Pool{New: func() any { return new(row) }}
+
+func (c *Counter) quickly(m *merges, text string) (n int) {
+	r := rows.Get().(*row)
+	r.pieces = pieces{text, classes()}
+	for at := 0; at < len(text); {
+		end := c.piece(&r.pieces, at)
+		if end == at {
+			at++
+			continue
+		}
+		n += m.count(text[at:end], r)
+		at = end
+	}
+	if r.pieces.text = ""; cap(r.tokens) <= keptRow {
+		rows.Put(r)
+	}
+	return n
+}
+
+// keptRow is the number of tokens of a piece above which its row is not kept for the next.
+const keptRow = 1 << 10
+
+// slowly counts as the codec does.
+func (c *Counter) slowly(text string) int {
 	n, err := c.codec().Count(text)
 	if err != nil {
 		return len(text)
