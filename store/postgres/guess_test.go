@@ -1,6 +1,9 @@
 package postgres_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,18 +45,26 @@ type guesser struct {
 	d        pgtest.Database
 	s, other loci.Store
 	tn       loci.Tenant
+	at       string // the condition that a row is the tenant's
 }
 
+// newGuesser opens both; of is one for a tenant.
 func newGuesser(t *testing.T) *guesser {
 	t.Helper()
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
-	g := &guesser{t, d, openAt(t, d.Server), openAt(t, d.Server), locitest.Tenant(t, "t")}
+	return &guesser{T: t, d: d, s: openAt(t, d.Server), other: openAt(t, d.Server)}
+}
+
+func (g guesser) of(t *testing.T, tenant string) *guesser {
+	t.Helper()
+	g.T, g.tn = t, locitest.Tenant(t, tenant)
+	g.at = fmt.Sprintf("tenant = '\\x%x'", postgres.KeyOf(g.tn))
 	g.save(g.s)
 	if how := way(func() { g.save(g.s) }); how != guessed {
 		t.Fatalf("the second write of a server is made %s, not %s", how, guessed)
 	}
-	return g
+	return &g
 }
 
 // save saves a record that nobody has.
@@ -110,22 +121,20 @@ func (g *guesser) leaves(records int64) {
 	if found, err := g.other.Check(g.Context(), g.tn); err != nil || len(found) > 0 {
 		g.Errorf("%q, %v", found, err)
 	}
-	var missing []int64 // from the counters, which are those of one row
-	query(g.T, g.d.Super, `SELECT seq - floor - (SELECT count(DISTINCT c.seq) FROM loci.change c WHERE c.seq > floor) FROM loci.tenant
-		UNION ALL SELECT events - (SELECT min(seq) - 1 + count(*) FROM loci.event) FROM loci.tenant`, &missing)
-	var spaces []int64 // that are there twice
-	query(g.T, g.d.Super, "SELECT count(*) - count(DISTINCT model) FROM loci.space", &spaces)
-	if spaces[0] != 0 {
-		g.Errorf("%d vector spaces have two numbers", spaces[0])
-	}
-	if len(missing) != 2 || missing[0] != 0 || missing[1] != 0 {
-		g.Errorf("%d changes and events are missing from the counters", missing)
+	var missing []int64 // from the counters; and vector spaces that are there twice
+	query(g.T, g.d.Super, `SELECT t.seq - floor - (SELECT count(DISTINCT c.seq) FROM loci.change c WHERE c.seq > floor AND `+g.at+`)
+		FROM loci.tenant t WHERE `+g.at+`
+		UNION ALL SELECT events - (SELECT min(seq) - 1 + count(*) FROM loci.event WHERE `+g.at+`) FROM loci.tenant WHERE `+g.at+`
+		UNION ALL SELECT count(*) - count(DISTINCT model) FROM loci.space WHERE `+g.at, &missing)
+	if !slices.Equal(missing, []int64{0, 0, 0}) {
+		g.Errorf("%d changes, events and numbers of spaces are wrong", missing)
 	}
 }
 
 // TestGuesses: a write that adds is decided from what the server knows since its last one, and one
 // that the server cannot know about is not.
 func TestGuesses(t *testing.T) {
+	both := newGuesser(t)
 	for _, c := range []struct {
 		name string
 		want string
@@ -147,7 +156,7 @@ func TestGuesses(t *testing.T) {
 			return func() { g.apply(g.s, bounded(creation(loci.NewID()), 1<<40)) }
 		}},
 		{"a save under a quota where nobody keeps what the tenant holds", asked, 6, func(g *guesser) func() {
-			execute(g.T, g.d.Super, "UPDATE loci.tenant SET held_seq = -1")
+			execute(g.T, g.d.Super, "UPDATE loci.tenant SET held_seq = -1 WHERE "+g.at)
 			g.save(g.other)
 			g.save(g.s)
 			g.save(g.s)
@@ -202,7 +211,7 @@ func TestGuesses(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newGuesser(t)
+			g := both.of(t, c.name)
 			g.makes(c.want, c.do(g))
 			g.leaves(c.left)
 		})
@@ -244,11 +253,17 @@ func replied(c loci.Change, key string, at int64) loci.Change {
 // TestGuessesThatAreWrong: where a server does not know what the database holds, nothing that it
 // guessed is written, and the write ends as if it had asked at once.
 func TestGuessesThatAreWrong(t *testing.T) {
-	goBack := func(g *guesser, to string) {
-		execute(g.T, g.d.Super, `DELETE FROM loci.record WHERE id IN (SELECT entity FROM loci.event WHERE seq > `+to+`);
-			DELETE FROM loci.change WHERE seq > `+to+`; DELETE FROM loci.event WHERE seq > `+to+`;
-			UPDATE loci.tenant SET seq = `+to+`, events = `+to+`, head = (SELECT sealed FROM loci.event WHERE seq = `+to+`),
-			held_seq = NULL`)
+	both := newGuesser(t)
+	goBack := func(g *guesser, to int) { // to the state after so many saves
+		sql := `DELETE FROM loci.record WHERE @ AND id IN (SELECT entity FROM loci.event WHERE @ AND seq > $);
+			DELETE FROM loci.change WHERE @ AND seq > $; DELETE FROM loci.event WHERE @ AND seq > $; `
+		if to == 0 {
+			sql += "DELETE FROM loci.namespace WHERE @; DELETE FROM loci.tenant WHERE @"
+		} else {
+			sql += `UPDATE loci.tenant SET seq = $, events = $, head = (SELECT sealed FROM loci.event WHERE @ AND seq = $),
+				held_seq = NULL WHERE @`
+		}
+		execute(g.T, g.d.Super, strings.NewReplacer("@", g.at, "$", fmt.Sprint(to)).Replace(sql))
 	}
 	for _, c := range []struct {
 		name string
@@ -302,16 +317,16 @@ func TestGuessesThatAreWrong(t *testing.T) {
 			return func() { g.save(g.s) }
 		}},
 		{"the database went back, and as many others have saved since", wrong, 3, func(g *guesser) func() {
-			goBack(g, "1")
+			goBack(g, 1)
 			g.save(g.other)
 			return func() { g.save(g.s) }
 		}},
 		{"the database went back behind the tenant", wrong, 1, func(g *guesser) func() {
-			execute(g.T, g.d.Super, truncate)
+			goBack(g, 0)
 			return func() { g.save(g.s) }
 		}},
 		{"it went back so far, and the tenant came again", wrong, 3, func(g *guesser) func() {
-			execute(g.T, g.d.Super, truncate)
+			goBack(g, 0)
 			g.save(g.other)
 			g.save(g.other)
 			return func() { g.save(g.s) }
@@ -356,7 +371,7 @@ func TestGuessesThatAreWrong(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := newGuesser(t)
+			g := both.of(t, c.name)
 			g.makes(c.want, c.do(g))
 			g.leaves(c.left)
 		})
@@ -383,9 +398,8 @@ func (g *guesser) refused(c loci.Change) {
 // TestServersThatWriteInTurnDoNotGuess: once a guess was wrong, a server asks until it has written twice
 // with no other server's write between.
 func TestServersThatWriteInTurnDoNotGuess(t *testing.T) {
-	g := newGuesser(t)
-	want := []string{wrong, asked, asked}
-	for i, want := range want {
+	g := newGuesser(t).of(t, "in turn")
+	for i, want := range []string{wrong, asked, asked} {
 		g.save(g.other)
 		if how := way(func() { g.save(g.s) }); how != want {
 			t.Errorf("write %d in turn is made %s, not %s", i, how, want)
