@@ -206,6 +206,22 @@ func TestGuesses(t *testing.T) {
 			c.Put[0].Record.Version, c.Events[0].ID = 2, loci.NewID()
 			return func() { g.apply(g.s, c) }
 		}},
+		{"a record with what it was before", asked, 3, func(g *guesser) func() {
+			c := creation(loci.NewID())
+			c.Put[0].Record.Version = 2
+			c.Put[0].History = []loci.Revision{{
+				Version: 1, Text: "before", UpdatedAt: c.Put[0].Record.CreatedAt, ReplacedAt: c.Put[0].Record.UpdatedAt,
+			}}
+			return func() { g.apply(g.s, c) }
+		}},
+		{"more than is sent at once", asked, 2, func(g *guesser) func() {
+			all := make([]loci.Change, 501)
+			for i := range all { // about one thing, so that each is a statement of its own
+				c := creation(loci.ID{1})
+				all[i] = loci.Change{Events: c.Events}
+			}
+			return func() { postgres.ApplyTogether(g.s, g.tn, all...) }
+		}},
 		{"a reply", guessed, 3, func(g *guesser) func() {
 			return func() { g.apply(g.s, replied(creation(loci.NewID()), "key", 10)) }
 		}},

@@ -34,7 +34,7 @@ type Known struct {
 func (k *Known) Guess(b *Batch, n *Needs) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.last.There || k.wary || !n.New || n.Spaces && k.spaces == nil || n.Usage && k.last.Held(k.last.Seq) == nil {
+	if !k.last.There || k.wary || !n.New || n.Spaces && k.spaces == nil {
 		return false
 	}
 	for _, place := range n.Places {
