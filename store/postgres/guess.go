@@ -20,8 +20,8 @@ const (
 
 // guess decides jobs from what the process knows of the tenant and writes all of it in one round
 // trip. done: that is how they ended. Else nothing was written, and they are to be decided from what
-// the database holds: too little is known; a job would be refused, about which the database has the
-// last word; or the guess was wrong.
+// the database holds: too little is known, nothing is to be written, or the guess was wrong. So a job
+// is refused only where another one is written, by the state in which it is.
 //
 // A guess that is wrong fails as a whole. Somebody else's write has raised the counter
 // (raiseTenant changes no row, and sureOfTenant fails), or there is a record, slot, reply or
@@ -32,11 +32,6 @@ func (x *tx) guess(jobs []*job, n *batch.Needs) (outcome batch.Outcomes[*tx], do
 	}
 	x.guessed = true
 	outcome, _, _ = batch.Decide(jobs, x, func() error { return nil })
-	for _, refusal := range outcome {
-		if refusal != nil {
-			return nil, false, nil
-		}
-	}
 	x.stage()
 	if !x.Mark.Event || len(x.written) > maxSent {
 		return nil, false, nil

@@ -155,6 +155,14 @@ func TestGuesses(t *testing.T) {
 		{"a save under a quota", guessed, 3, func(g *guesser) func() {
 			return func() { g.apply(g.s, bounded(creation(loci.NewID()), 1<<40)) }
 		}},
+		{"saves that wait together, of which one is too much", guessed, 3, func(g *guesser) func() {
+			return func() {
+				errs := postgres.ApplyTogether(g.s, g.tn, bounded(creation(loci.NewID()), 1), creation(loci.NewID()))
+				if loci.AsError(errs[0]) == nil || loci.AsError(errs[0]).Code != loci.TooLarge || errs[1] != nil {
+					g.Errorf("%v", errs)
+				}
+			}
+		}},
 		{"a save under a quota where nobody keeps what the tenant holds", asked, 6, func(g *guesser) func() {
 			execute(g.T, g.d.Super, "UPDATE loci.tenant SET held_seq = -1 WHERE "+g.at)
 			g.save(g.other)
@@ -214,12 +222,13 @@ func TestGuesses(t *testing.T) {
 			}}
 			return func() { g.apply(g.s, c) }
 		}},
-		{"more than is sent at once", asked, 2, func(g *guesser) func() {
-			all := make([]loci.Change, 501)
+		{"more than is sent at once", asked, 3, func(g *guesser) func() {
+			all := make([]loci.Change, 502)
 			for i := range all { // about one thing, so that each is a statement of its own
 				c := creation(loci.ID{1})
 				all[i] = loci.Change{Events: c.Events}
 			}
+			all[0] = creation(loci.NewID())
 			return func() { postgres.ApplyTogether(g.s, g.tn, all...) }
 		}},
 		{"a reply", guessed, 3, func(g *guesser) func() {
