@@ -285,8 +285,9 @@ func TestGuessesThatAreWrong(t *testing.T) {
 		if to == 0 {
 			sql += "DELETE FROM loci.namespace WHERE @; DELETE FROM loci.tenant WHERE @"
 		} else {
-			sql += `UPDATE loci.tenant SET seq = $, events = $, head = (SELECT sealed FROM loci.event WHERE @ AND seq = $),
-				held_seq = NULL WHERE @`
+			sql += `DELETE FROM loci.namespace WHERE @ AND changed > $;
+				UPDATE loci.tenant SET seq = $, events = $, head = (SELECT sealed FROM loci.event WHERE @ AND seq = $),
+				namespaces = (SELECT count(*) FROM loci.namespace WHERE @), held_seq = NULL WHERE @`
 		}
 		execute(g.T, g.d.Super, strings.NewReplacer("@", g.at, "$", fmt.Sprint(to)).Replace(sql))
 	}
@@ -334,6 +335,28 @@ func TestGuessesThatAreWrong(t *testing.T) {
 			g.save(g.s)
 			c.Put[0].Record, c.Events = creation(loci.NewID()).Put[0].Record, creation(loci.NewID()).Events
 			return func() { g.apply(g.s, c) }
+		}},
+		{"another server has made a vector space, of which no event tells", asked, 6, func(g *guesser) func() {
+			c := embedded(creation(loci.NewID()))
+			g.apply(g.s, c)
+			vectors := loci.RecordVectors{ID: c.Put[0].Record.ID, Version: 1, Vectors: c.Put[0].Vectors[0]}
+			vectors.Vectors.Space.Model = "another"
+			if err := g.other.PutVectors(g.Context(), g.tn, []loci.RecordVectors{vectors}); err != nil {
+				g.Fatal(err)
+			}
+			g.save(g.s)
+			g.save(g.s)
+			c = embedded(creation(loci.NewID()))
+			c.Put[0].Vectors[0].Space.Model = "another"
+			return func() { g.apply(g.s, c) }
+		}},
+		{"the database went back, and another namespace has the number", asked, 6, func(g *guesser) func() {
+			g.apply(g.s, in("bob", creation(loci.NewID())))
+			goBack(g, 2)
+			g.apply(g.other, in("eve", creation(loci.NewID())))
+			g.save(g.s)
+			g.save(g.s)
+			return func() { g.apply(g.s, in("bob", creation(loci.NewID()))) }
 		}},
 		{"the server itself has emptied the namespace", asked, 1, func(g *guesser) func() {
 			for range 2 {

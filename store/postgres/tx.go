@@ -33,8 +33,8 @@ func newTx(ctx context.Context, s *Store, t *tenant, c *conn) *tx {
 	return x
 }
 
-// anew is the transaction again, in which nothing is decided yet.
-func (x *tx) anew() *tx {
+// again is the transaction from its beginning, in which nothing is decided yet.
+func (x *tx) again() *tx {
 	y := newTx(x.ctx, x.s, x.t, x.c)
 	y.begun, y.wrong = x.begun, x.wrong
 	return y

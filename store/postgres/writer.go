@@ -124,7 +124,7 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 	if done {
 		return outcome, err
 	}
-	x = x.anew()
+	x = x.again()
 	if err := x.begin(&needs); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ const maxKnown = 256
 // The zero value knows nothing.
 type Known struct {
 	mu     sync.Mutex
-	last   State // how the last commit left the row; not There: unknown
+	last   State // how the last commit left the row; where it is unknown, no namespace is known
 	wary   bool  // a guess was wrong, and no two commits have followed each other since
 	places map[loci.Mark]Place
 	spaces map[loci.Space]int64 // all there are; nil: unknown
@@ -34,7 +34,7 @@ type Known struct {
 func (k *Known) Guess(b *Batch, n *Needs) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.last.There || k.wary || !n.New || n.Spaces && k.spaces == nil {
+	if k.wary || !n.New || n.Spaces && k.spaces == nil {
 		return false
 	}
 	for _, place := range n.Places {
@@ -78,7 +78,7 @@ func (k *Known) Learn(b *Batch, n *Needs) {
 		k.forget()
 		return
 	}
-	if k.last.There && b.Found.Seq == k.last.Seq+1 && b.Found.Head == k.last.Head {
+	if b.Found.Seq == k.last.Seq+1 && b.Found.Head == k.last.Head {
 		k.wary = false
 	} else {
 		k.places, k.spaces = nil, nil
