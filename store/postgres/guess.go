@@ -1,8 +1,6 @@
 package postgres
 
-import (
-	"github.com/loci-memory/loci/store/internal/batch"
-)
+import "github.com/loci-memory/loci/store/internal/batch"
 
 // guessing lets writes be guessed; not for the test of the lock, which guesses can do without.
 var guessing = true
