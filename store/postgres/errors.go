@@ -19,6 +19,7 @@ import (
 // SQLSTATE codes that mean something to us.
 const (
 	codeUnique        = "23505"
+	codeDivision      = "22012" // by zero
 	codeSerialization = "40001"
 	codeDeadlock      = "40P01"
 	codeReadOnly      = "25006"

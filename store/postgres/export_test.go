@@ -20,6 +20,9 @@ var (
 	KeyOf   = batch.KeyOf
 	Version = len(migrations)
 
+	Guessed = raiseTenant // the first statement of a write that is guessed
+	Asked   = &lockTenant // that of any other
+
 	Measuring = selectHolding // the statement that reads all records of a tenant for what it holds
 )
 
@@ -107,6 +110,7 @@ func Observe(see func(sql string, args []any)) { observe = see }
 
 // Unlock makes writes of this process leave out the lock on the tenant's row.
 func Unlock() {
+	guessing = false
 	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes FROM loci.tenant WHERE tenant = $1"
 }
 

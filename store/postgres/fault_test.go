@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -189,12 +190,24 @@ func TestLostCommits(t *testing.T) {
 	}
 	want := int64(1)
 	for _, fault := range []int32{losesReply, losesEnd, losesReply, losesEnd} {
-		before := p.cuts.Load()
-		p.set(fault)
+		guess := want < 5 // of the writes whose answer is lost, too
 		if err := s.Apply(t.Context(), tn, creation(loci.NewID())); err != nil {
-			t.Errorf("fault %d: %v", fault, err)
+			t.Fatal(err)
 		}
-		want++
+		before, c := p.cuts.Load(), creation(loci.NewID())
+		if !guess {
+			c = in(fmt.Sprint(want), c) // a namespace that is new
+		}
+		p.set(fault)
+		how := way(func() {
+			if err := s.Apply(t.Context(), tn, c); err != nil {
+				t.Errorf("fault %d: %v", fault, err)
+			}
+		})
+		if (how == asked) == guess {
+			t.Errorf("fault %d hits a write that is made %s", fault, how)
+		}
+		want += 2
 		if p.cuts.Load() == before {
 			t.Errorf("fault %d did not happen", fault)
 		}

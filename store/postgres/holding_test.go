@@ -87,7 +87,7 @@ func TestServersThatKeepNoHolding(t *testing.T) {
 	each, _ := heldBytes(t, s, tn, d.Super)
 	for _, older := range []string{
 		"UPDATE loci.record SET text = text || '12345'; UPDATE loci.tenant SET seq = seq + 1",
-		"UPDATE loci.tenant SET held_seq = NULL, held_records = NULL, held_bytes = NULL", // before anybody kept it
+		"UPDATE loci.tenant SET seq = seq + 1, held_seq = NULL, held_records = NULL, held_bytes = NULL", // before anybody kept it
 	} {
 		execute(t, d.Super, older)
 		if bytes, kept := heldBytes(t, s, tn, d.Super); bytes != each+5 || kept {

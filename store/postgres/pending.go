@@ -58,10 +58,14 @@ func (x *tx) emit(ops *batch.Ops) {
 	x.insert(insertLink, " ON CONFLICT DO NOTHING", rowsOf(ops.Links, func(l *batch.NewLink) []any {
 		return []any{key, l.From, string(l.Type), l.To, l.At.UnixMilli(), l.Seq}
 	}))
-	if len(ops.Replies) > 0 {
-		x.written = append(x.written, stmt{sql: dropReplies, args: []any{key, ops.Expired}})
+	expired, known := ops.Expired, replaceReply
+	if x.guessed {
+		expired, known = ops.SurelyExpired(), ""
 	}
-	x.insert(insertReply, replaceReply, rowsOf(ops.Replies, func(r *batch.NewReply) []any {
+	if len(ops.Replies) > 0 {
+		x.written = append(x.written, stmt{sql: dropReplies, args: []any{key, expired}})
+	}
+	x.insert(insertReply, known, rowsOf(ops.Replies, func(r *batch.NewReply) []any {
 		return []any{
 			key, r.Hash, r.At.UnixMilli(), r.ExpiresAt.UnixMilli(), r.Record, r.Key, r.Fingerprint, []byte(r.Value),
 		}
@@ -197,8 +201,8 @@ func insertion(into, then string, rows [][]any) stmt {
 	return stmt{sql: b.String(), args: args}
 }
 
-// finish writes all that is pending and commits.
-func (x *tx) finish() error {
+// stage lists the statements for all that is pending, except for the tenant's row.
+func (x *tx) stage() {
 	x.Finish()
 	var rows [][]any
 	for key, change := range x.Changes {
@@ -212,10 +216,15 @@ func (x *tx) finish() error {
 		}
 		x.written = append(x.written, stmt{sql: unname, args: []any{x.t.key, left}})
 	}
-	st := &x.State
-	if st.Trim() {
-		x.written = append(x.written, stmt{sql: trimChanges, args: []any{x.t.key, st.Floor}})
+	if x.State.Trim() {
+		x.written = append(x.written, stmt{sql: trimChanges, args: []any{x.t.key, x.State.Floor}})
 	}
+}
+
+// finish writes all that is pending and commits.
+func (x *tx) finish() error {
+	x.stage()
+	st := &x.State
 	x.written = append(x.written, stmt{sql: updateTenant, args: []any{
 		x.t.key,
 		st.Floor,
@@ -237,8 +246,14 @@ func (x *tx) finish() error {
 		}
 		x.written = x.written[maxSent:]
 	}
+	return x.commit(x.written)
+}
+
+// commit runs the last statements of the transaction and ends it. A [batch.DoubtError]: it may be
+// committed.
+func (x *tx) commit(stmts []stmt) error {
 	var asked bool
-	err := x.c.run(x.ctx, append(x.written, stmt{sql: commit.sql, once: true, done: func(int64) { asked = true }})...)
+	err := x.c.run(x.ctx, append(stmts, stmt{sql: commit.sql, once: true, done: func(int64) { asked = true }})...)
 	switch {
 	case err == nil:
 		x.begun = false

@@ -83,6 +83,7 @@ type tenant struct {
 	key  []byte // first column of every table
 
 	names  batch.Names
+	known  batch.Known
 	search follow.Index
 	queue  batch.Queue[*tx]
 }

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"net/url"
 	"os"
@@ -43,6 +44,10 @@ var empty = pool{make: func(t testing.TB) pgtest.Database {
 	return d
 }}
 
+// truncate takes away all that there is of tenants.
+const truncate = "TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, " +
+	"loci.vector, loci.link, loci.event, loci.reply, loci.image, loci.piece"
+
 // database is one of the shared server's.
 func database(t testing.TB) (d pgtest.Database, giveBack func()) {
 	t.Helper()
@@ -62,11 +67,7 @@ func (p *pool) take(t testing.TB) (d pgtest.Database, giveBack func()) {
 		d = p.make(t)
 	}
 	return d, func() {
-		execute(
-			t,
-			d.Super,
-			"TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, loci.vector, loci.link, loci.event, loci.reply, loci.image, loci.piece",
-		)
+		execute(t, d.Super, truncate)
 		p.Lock()
 		p.free = append(p.free, d)
 		p.Unlock()
@@ -242,6 +243,39 @@ func (r *returned) Close() error {
 	return err
 }
 
+// inTurn are two servers of a database: each makes some writes, and then the other one does.
+type inTurn struct {
+	returned
+	other  loci.Store
+	writes int
+}
+
+func (s *inTurn) Close() error { return errors.Join(s.other.Close(), s.returned.Close()) }
+
+// next is the server whose turn it is.
+func (s *inTurn) next() loci.Store {
+	if s.writes++; s.writes%9 < 5 {
+		return s.Store
+	}
+	return s.other
+}
+
+func (s *inTurn) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	return s.next().Apply(ctx, t, c)
+}
+
+func (s *inTurn) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
+	return s.next().Touch(ctx, t, touches)
+}
+
+func (s *inTurn) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.RecordVectors) error {
+	return s.next().PutVectors(ctx, t, vectors)
+}
+
+func (s *inTurn) EraseTenant(ctx context.Context, t loci.Tenant) error {
+	return s.next().EraseTenant(ctx, t)
+}
+
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
 // included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
@@ -253,7 +287,7 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, opts := range map[string]*postgres.Options{"from records": nil, "in segments": inSegments(dir)} {
+	for name, opts := range map[string]*postgres.Options{"by two servers in turn": nil, "in segments": inSegments(dir)} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Compare(t, goal, func(t *testing.T) loci.Store {
 				d, giveBack := database(t)
@@ -261,7 +295,14 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return &returned{s, giveBack}
+				if opts != nil {
+					return &returned{s, giveBack}
+				}
+				other, err := postgres.Open(t.Context(), d.Server, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return &inTurn{returned: returned{s, giveBack}, other: other}
 			}, func(*testing.T) loci.Store { return memory.Open() })
 		})
 	}

@@ -20,6 +20,8 @@ type tx struct {
 	c       *conn
 	ctx     context.Context
 	begun   bool
+	guessed bool   // it is decided from what the process knows
+	wrong   bool   // a guess was sent on the connection and is to be taken back
 	erased  bool   // something was
 	broken  error  // a statement failed before the end: nothing of the transaction can stay
 	written []stmt // what is to be written
@@ -29,6 +31,13 @@ func newTx(ctx context.Context, s *Store, t *tenant, c *conn) *tx {
 	x := &tx{s: s, t: t, c: c, ctx: ctx}
 	x.Batch = batch.New(t.name, x.emit)
 	return x
+}
+
+// again is the transaction from its beginning, in which nothing is decided yet.
+func (x *tx) again() *tx {
+	y := newTx(x.ctx, x.s, x.t, x.c)
+	y.begun, y.wrong = x.begun, x.wrong
+	return y
 }
 
 // begin takes the tenant's lock and reads what is needed, in one round trip.
@@ -58,27 +67,33 @@ func (x *tx) begin(n *batch.Needs) error {
 	}
 }
 
-// lock begins the transaction. there: the tenant has a row.
-func (x *tx) lock(n *batch.Needs, nameKey loci.NameKey) (there bool, err error) {
+// start lists the statements that begin the transaction.
+func (x *tx) start() (stmts []stmt) {
 	limit := writeTime
 	if deadline, ok := x.ctx.Deadline(); ok {
 		// A little sooner than the client gives up, so that the server says why.
 		limit = max(time.Until(deadline)*9/10, 100*time.Millisecond)
 	}
-	stmts := []stmt{
-		readWrite,
-		behindWall(x.t.key),
-		timeouts(limit),
-		{sql: lockTenant, args: []any{x.t.key}, row: func(r row) error {
+	if x.wrong {
+		stmts, x.wrong = append(stmts, rollback), false
+	}
+	x.begun = true
+	return append(stmts, readWrite, behindWall(x.t.key), timeouts(limit))
+}
+
+// lock begins the transaction. there: the tenant has a row.
+func (x *tx) lock(n *batch.Needs, nameKey loci.NameKey) (there bool, err error) {
+	stmts := append(
+		x.start(),
+		stmt{sql: lockTenant, args: []any{x.t.key}, row: func(r row) error {
 			there = true
 			return takeState(&x.Found, x.t, r)
 		}},
-	}
+	)
 	stmts = append(stmts, x.look(n)...)
 	if len(n.Places) > 0 && nameKey != nil {
 		stmts = append(stmts, x.selectPlaces(n, nameKey))
 	}
-	x.begun = true
 	if err := x.c.run(x.ctx, stmts...); err != nil || !there {
 		return false, err
 	}

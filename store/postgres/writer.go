@@ -119,22 +119,33 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 			_ = c.run(context.WithoutCancel(ctx), rollback) // or the pool closes it
 		}
 	}()
-	all := batch.NeedsOfAll(jobs)
-	if err := x.begin(&all); err != nil {
+	needs := batch.NeedsOfAll(jobs)
+	outcome, done, err := x.guess(jobs, &needs)
+	if done {
+		return outcome, err
+	}
+	x = x.again()
+	if err := x.begin(&needs); err != nil {
 		return nil, err
 	}
 	outcome, worked, err := batch.Decide(jobs, x, func() error { return x.broken })
 	if err != nil || !worked {
 		return outcome, err // and nothing is written
 	}
-	defer func() {
-		if x.erased { // as finish has seen; also when the answer to the commit is lost
-			s.shelf.Tidy(t.name)
-		}
-	}()
-	defer func() { // before the caller hears of it
-		t.names.Moved()
-		t.search.Wrote(x.State.Seq)
-	}()
-	return outcome, x.finish()
+	return outcome, x.settle(&needs, x.finish())
+}
+
+// settle takes in how the transaction ended, before the callers hear of it.
+func (x *tx) settle(n *batch.Needs, err error) error {
+	x.t.names.Moved()
+	x.t.search.Wrote(x.State.Seq)
+	if x.erased { // also when the answer to the commit is lost
+		x.s.shelf.Tidy(x.t.name)
+	}
+	if err != nil {
+		x.t.known.Forget()
+		return err
+	}
+	x.t.known.Learn(&x.Batch, n)
+	return nil
 }

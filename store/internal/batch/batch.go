@@ -20,6 +20,10 @@ type Needs struct {
 	Spaces  bool
 	Before  []loci.ID // of records whose state may become an earlier one
 	Usage   bool      // of the tenant: a quota bounds it, so it is measured where it is not kept
+
+	// New says that of records, slots and replies nothing is needed but that they are not there,
+	// which the database sees by itself when they are written.
+	New bool
 }
 
 // Add takes in what another job needs.
@@ -32,6 +36,7 @@ func (n *Needs) Add(other *Needs) {
 	n.Before = append(n.Before, other.Before...)
 	n.Spaces = n.Spaces || other.Spaces
 	n.Usage = n.Usage || other.Usage
+	n.New = n.New && other.New
 }
 
 // Marks are those of the places, each once.
@@ -48,8 +53,10 @@ func (n *Needs) Marks(nameKey loci.NameKey) (marks [][]byte) {
 
 // NeedsOf is what must be known to decide about a change.
 func NeedsOf(c *loci.Change) (n Needs) {
+	n.New = len(c.Erase)+len(c.Links) == 0
 	for i := range c.Put {
 		p := &c.Put[i]
+		n.New = n.New && p.Record.Version == 1 && p.History == nil
 		n.IDs = append(n.IDs, p.Record.ID)
 		n.Places = append(n.Places, p.Record.Namespace)
 		if p.Record.Slot != "" {

@@ -76,6 +76,16 @@ type NewReply struct {
 	Hash []byte
 }
 
+// SurelyExpired is the time up to which replies have expired for all that are new: where nobody
+// looked for a reply, one of them must not remove what is still the answer to another.
+func (o *Ops) SurelyExpired() (at int64) {
+	at = o.Expired
+	for i := range o.Replies {
+		at = min(at, o.Replies[i].At.UnixMilli())
+	}
+	return at
+}
+
 // A NewEvent is an event with the number of its place.
 type NewEvent struct {
 	loci.Event

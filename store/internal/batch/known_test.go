@@ -1,0 +1,34 @@
+package batch
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci"
+)
+
+// Of a tenant with many namespaces few are remembered for its next write: those of the last one, as
+// far as there is room.
+func TestKnownNamespacesAreBounded(t *testing.T) {
+	var k Known
+	for round, n := range []int{10, maxKnown, maxKnown + 1} {
+		b := New(loci.Tenant{}, func(*Ops) {})
+		b.Mark.Event = true
+		b.State = State{There: true, Seq: int64(round + 1)}
+		b.Found = State{There: true, Seq: int64(round + 1)}
+		for i := range n {
+			mark := loci.Mark(fmt.Sprint(round, i))
+			b.Places[mark] = &Place{Mark: mark}
+		}
+		k.Learn(&b, &Needs{})
+		known := 0
+		for mark := range b.Places {
+			if _, ok := k.places[mark]; ok {
+				known++
+			}
+		}
+		if want := min(n, maxKnown); known != want || len(k.places) != want {
+			t.Errorf("of %d namespaces %d are remembered among %d; want %d", n, known, len(k.places), want)
+		}
+	}
+}
