@@ -32,6 +32,10 @@ const shortestLocal = 32
 // OpenLocal reads the token in a file, and makes both if there is no file. Servers that start at
 // the same time get the same one. A file that others can read is refused.
 func OpenLocal(path string, who loci.Principal) (*Local, error) {
+	if path == "" {
+		return nil, &loci.Error{Code: loci.Invalid, Msg: "no home directory is set, so there is no place for the token of this server",
+			Recovery: "Set HOME, or name a file: auth.token_file."}
+	}
 	token, err := readLocal(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeLocal(path); err == nil {

@@ -2,9 +2,10 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/loci-memory/loci"
 )
@@ -14,8 +15,8 @@ type eventsInput struct {
 	Cursor string           `query:"cursor" maxLength:"1024" doc:"The next_cursor of the page before"`
 	Type   []loci.EventType `query:"type,explode" doc:"Only of this type; may be repeated"`
 	Entity string           `query:"entity" maxLength:"64" doc:"Only about the memory of this id"`
-	Since  time.Time        `query:"since" doc:"Only at this time or after"`
-	Until  time.Time        `query:"until" doc:"Only before this time"`
+	Since  instant          `query:"since" doc:"Only at this time or after"`
+	Until  instant          `query:"until" doc:"Only before this time"`
 }
 
 type eventsOutput struct {
@@ -35,10 +36,11 @@ func (a *API) listEvents(ctx context.Context, c *caller, in *eventsInput) (*even
 	if err != nil {
 		return nil, err
 	}
-	f := loci.EventFilter{Types: in.Type, Since: in.Since, Until: in.Until}
+	f := loci.EventFilter{Types: in.Type, Since: in.Since.at, Until: in.Until.at}
 	for _, t := range in.Type {
 		if !slices.Contains(loci.EventTypes, t) {
-			return nil, loci.Errorf(loci.Invalid, "type %.64q is unknown: it must be one of %v", t, loci.EventTypes)
+			known := strings.Trim(fmt.Sprint(loci.EventTypes), "[]")
+			return nil, loci.Errorf(loci.Invalid, "type %.64q is unknown: it must be one of %s", t, strings.ReplaceAll(known, " ", ", "))
 		}
 	}
 	if in.Entity != "" {

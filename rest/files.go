@@ -109,8 +109,8 @@ type (
 		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
 		Rerank   *bool   `json:"rerank,omitempty" doc:"Whether the re-ranker of the server reads the best results again. Absent: if it has one"`
 
-		Since *time.Time `json:"since,omitempty" doc:"Only passages written at this time or after"`
-		Until *time.Time `json:"until,omitempty" doc:"Only passages written before this time"`
+		Since instant `json:"since,omitempty" doc:"Only passages written at this time or after"`
+		Until instant `json:"until,omitempty" doc:"Only passages written before this time"`
 	}
 )
 
@@ -338,7 +338,7 @@ func (a *API) searchFiles(
 	return inTree(a, c, b.Memory, b.Scope, func(t *tree.Tree) (fileMatches, error) {
 		found, err := t.Search(ctx, tree.Query{
 			Text: b.Query, Path: b.Path, Mode: b.Mode, Limit: limit, MinScore: b.MinScore,
-			Rerank: b.Rerank, Since: moment(b.Since), Until: moment(b.Until),
+			Rerank: b.Rerank, Since: b.Since.at, Until: b.Until.at,
 		})
 		out := fileMatches{Matches: make([]fileMatch, len(found.Matches)), KeywordOnly: found.KeywordOnly,
 			NotReranked: found.NotReranked, Corrections: found.Corrections, Times: found.Times}

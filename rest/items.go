@@ -69,8 +69,8 @@ type (
 		Limit           *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 		Offset          int            `json:"offset,omitempty" doc:"0 to 10000"`
 		MinScore        float64        `json:"min_score,omitempty" doc:"With a query: the least score, 0 to 1. Absent: whatever fits best"`
-		Since           *time.Time     `json:"since,omitempty" doc:"Only items created at this time or after"`
-		Until           *time.Time     `json:"until,omitempty" doc:"Only items created before this time"`
+		Since           instant        `json:"since,omitempty" doc:"Only items created at this time or after"`
+		Until           instant        `json:"until,omitempty" doc:"Only items created before this time"`
 		RefreshTTL      *bool          `json:"refresh_ttl,omitempty" doc:"Whether the search moves the expiry of what it finds; absent: yes"`
 	}
 	// ListNamespaces lists where items are.
@@ -185,7 +185,7 @@ func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]wireItem, err
 	}
 	q := item.Query{Prefix: below(m, in.NamespacePrefix), Text: in.Query, Where: where, Offset: in.Offset,
 		Refresh:  in.RefreshTTL == nil || *in.RefreshTTL,
-		MinScore: in.MinScore, Since: moment(in.Since), Until: moment(in.Until)}
+		MinScore: in.MinScore, Since: in.Since.at, Until: in.Until.at}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxSearchLimit); err != nil {
 		return nil, err
 	}

@@ -72,8 +72,8 @@ type searchRequest struct {
 	MinConfidence float64        `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1"`
 	MinScore      float64        `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that a memory answers. Absent: whatever fits best"`
 	Rerank        *bool          `json:"rerank,omitempty" doc:"Whether the re-ranker of the server reads the best results again. Absent: if it has one"`
-	Since         *time.Time     `json:"since,omitempty" doc:"Only memories created at this time or after"`
-	Until         *time.Time     `json:"until,omitempty" doc:"Only memories created before this time"`
+	Since         instant        `json:"since,omitempty" doc:"Only memories created at this time or after"`
+	Until         instant        `json:"until,omitempty" doc:"Only memories created before this time"`
 	Limit         *int           `json:"limit,omitempty" doc:"1 to 1000; absent: 10"`
 	Offset        int            `json:"offset,omitempty" doc:"0 to 10000"`
 }
@@ -100,8 +100,8 @@ type recallRequest struct {
 	Scopes        []string    `json:"scopes,omitempty" doc:"What is global or of these scopes, and the episodes of the agents of these names. Absent: all"`
 	MinConfidence *float64    `json:"min_confidence,omitempty" doc:"The least effective confidence, 0 to 1; absent: that of the server, 0 brings fading memories back"`
 	MinScore      float64     `json:"min_score,omitempty" doc:"The least fit, 0 to 1: about the chance that a memory answers. Absent: whatever matters most"`
-	Since         *time.Time  `json:"since,omitempty" doc:"Only memories created at this time or after"`
-	Until         *time.Time  `json:"until,omitempty" doc:"Only memories created before this time"`
+	Since         instant     `json:"since,omitempty" doc:"Only memories created at this time or after"`
+	Until         instant     `json:"until,omitempty" doc:"Only memories created before this time"`
 	Limit         *int        `json:"limit,omitempty" doc:"1 to 500; absent: 20"`
 
 	Filter map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, and on the subject and predicate of facts, all of which must hold"`
@@ -165,14 +165,6 @@ func (a *API) memoryRoutes() {
 		})
 }
 
-// moment is a time that a request may leave out.
-func moment(t *time.Time) (at time.Time) {
-	if t != nil {
-		at = t.UTC()
-	}
-	return at
-}
-
 func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searchReply, err error) {
 	q := loci.Query{
 		Text:          in.Query,
@@ -184,8 +176,8 @@ func search(ctx context.Context, m *loci.Memory, in *searchRequest) (reply searc
 		MinScore:      in.MinScore,
 		Rerank:        in.Rerank,
 		Offset:        in.Offset,
-		Since:         moment(in.Since),
-		Until:         moment(in.Until),
+		Since:         in.Since.at,
+		Until:         in.Until.at,
 	}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err
@@ -256,8 +248,8 @@ func recall(ctx context.Context, m *loci.Memory, in *recallRequest) (reply recal
 		MinConfidence: in.MinConfidence,
 		MinScore:      in.MinScore,
 		Touch:         in.Touch,
-		Since:         moment(in.Since),
-		Until:         moment(in.Until),
+		Since:         in.Since.at,
+		Until:         in.Until.at,
 	}
 	if q.Where, err = loci.ParseWhere(in.Filter); err != nil {
 		return reply, err

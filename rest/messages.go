@@ -163,8 +163,8 @@ type (
 		MinScore float64 `json:"min_score,omitempty" doc:"The least score, 0 to 1: about the chance that it answers. Absent: whatever fits best"`
 		Rerank   *bool   `json:"rerank,omitempty" doc:"Whether the re-ranker of the server reads the best results again. Absent: if it has one"`
 
-		Since *time.Time `json:"since,omitempty" doc:"Only messages of this time or after"`
-		Until *time.Time `json:"until,omitempty" doc:"Only messages before this time"`
+		Since instant `json:"since,omitempty" doc:"Only messages of this time or after"`
+		Until instant `json:"until,omitempty" doc:"Only messages before this time"`
 	}
 	searchSession struct {
 		ID   string `path:"session_id" maxLength:"256"`
@@ -314,7 +314,7 @@ func (a *API) searchMessages(ctx context.Context, c *caller, talk string, in *se
 		}
 		found, err := session.Of(m).Search(ctx, session.Search{Text: in.Query, Session: talk,
 			Mode: in.Mode, Limit: limit, Offset: in.Offset, MinScore: in.MinScore, Rerank: in.Rerank,
-			Since: moment(in.Since), Until: moment(in.Until)})
+			Since: in.Since.at, Until: in.Until.at})
 		return &hitsOutput{found}, err
 	})
 }

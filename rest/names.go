@@ -76,6 +76,7 @@ var publishedNames = map[reflect.Type]string{
 	reflect.TypeFor[history]():                 "History",
 	reflect.TypeFor[importSession]():           "ImportSession",
 	reflect.TypeFor[session.ImportedSession](): "ImportedSession",
+	reflect.TypeFor[instant]():                 "Instant",
 	reflect.TypeFor[info]():                    "Info",
 	reflect.TypeFor[wireItem]():                "Item",
 	reflect.TypeFor[listCheckpoints]():         "ListCheckpoints",

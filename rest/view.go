@@ -79,7 +79,7 @@ type listMemoriesInput struct {
 	Tag       []string     `query:"tag,explode" maxItems:"16" doc:"Only with this tag; may be repeated"`
 	Filter    string       `query:"filter" maxLength:"16384" doc:"A JSON object of conditions on metadata, the subject and predicate of facts, and the fields of items"`
 	Namespace string       `query:"namespace" maxLength:"4096" doc:"Only in or below this namespace, such as trips/2026, relative to the caller's own"`
-	AsOf      time.Time    `query:"as_of" doc:"The facts and notes that were believed at this moment, in the words of then"`
+	AsOf      instant      `query:"as_of" doc:"The facts and notes that were believed at this moment, in the words of then"`
 }
 
 type entriesOutput struct {
@@ -203,7 +203,7 @@ func (a *API) listMemories(ctx context.Context, c *caller, in *listMemoriesInput
 				return nil, err
 			}
 		}
-		q := view.Query{Kinds: in.Kind, States: in.State, Tags: in.Tag, Where: where, AsOf: in.AsOf}
+		q := view.Query{Kinds: in.Kind, States: in.State, Tags: in.Tag, Where: where, AsOf: in.AsOf.at}
 		list, next, err := view.List(ctx, m, q, loci.Page{Limit: in.Limit, Cursor: in.Cursor})
 		out := &entriesOutput{}
 		out.Body.Memories, out.Body.NextCursor = showEntries(own, list), next

@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
@@ -95,13 +96,10 @@ func moment(name, given string) (time.Time, error) {
 	if given == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		if t, err := time.Parse(layout, given); err == nil {
-			return t.UTC(), nil
-		}
+	if t, ok := jsonform.ReadTime(given); ok {
+		return t, nil
 	}
-	return time.Time{}, loci.Errorf(loci.Invalid, "%s is %q; write a date such as 2026-01-31, or a time such as 2026-01-31T08:00:00Z",
-		name, clip(given, 40))
+	return time.Time{}, loci.Errorf(loci.Invalid, "%s is %q; write %s", name, clip(given, 40), jsonform.Moments)
 }
 
 // fill decodes arguments into the struct in, as the schema derived from it says:

@@ -38,7 +38,8 @@ type pageEnd struct {
 // command line.
 const maxPageEnds = 1 << 20
 
-// pageEnds is the file that keeps the last end of each command that lists.
+// pageEnds is the file that keeps the last end of each command that lists; without a home it is
+// in no directory.
 func (a *app) pageEnds() string {
 	return filepath.Join(config.StateDir(a.env), "loci", "next.json")
 }
@@ -61,6 +62,9 @@ func (a *app) more(cursor string) {
 // keepPageEnd keeps where the list ended, and forgets the end of one that is complete.
 func (a *app) keepPageEnd(cursor string) error {
 	path := a.pageEnds()
+	if !filepath.IsAbs(path) {
+		return fs.ErrNotExist
+	}
 	ends, err := readPageEnds(path)
 	if err != nil {
 		ends = map[string]pageEnd{} // a file that cannot be read is replaced

@@ -47,7 +47,7 @@ as it is, comments and order included. The old file is kept beside it as FILE.be
 // Run connects clients.
 func (c *setupCmd) Run(a *app) error {
 	sys := a.system()
-	if !sys.HasHome() {
+	if !sys.HasHome() && (!c.Print || len(c.Client) > 0) {
 		return &loci.Error{
 			Code:     loci.Invalid,
 			Msg:      "no home directory is set, so no client's configuration can be found",

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -322,7 +324,11 @@ func (c *tenantEraseCmd) Run(a *app) error {
 		return err
 	}
 	defer end()
-	if err := api.Erase(a.ctx, operator, c.Name, c.Expect); err != nil {
+	err = api.Erase(a.ctx, operator, c.Name, c.Expect)
+	if e, ok := errors.AsType[*loci.Error](err); ok && e.Code == loci.Invalid && c.Expect != c.Name {
+		e.Recovery = fmt.Sprintf("To erase everything of it: loci tenant erase %s --expect %s", c.Name, c.Name)
+	}
+	if err != nil {
 		return err
 	}
 	if a.json {

@@ -104,7 +104,7 @@ const (
 type Auth struct {
 	Mode string // one of those above
 
-	TokenFile string // with AuthToken, where the token is
+	TokenFile string // with AuthToken, where the token is; "" without a home
 
 	// TenantsOnFirstSight: whoever names a tenant in a new key or a request makes it.
 	TenantsOnFirstSight bool
@@ -293,8 +293,12 @@ func (c *Config) readFile(env Environ, file *string, bad *faults) {
 	case value != "":
 		path, where = value, "$LOCI_CONFIG"
 	default:
+		dir := configDir(env)
+		if dir == "" {
+			return
+		}
 		where = ""
-		path = filepath.Join(configDir(env), "loci", "loci.yaml")
+		path = filepath.Join(dir, "loci", "loci.yaml")
 	}
 	if path == "" {
 		bad.add(where, errors.New("must not be empty"))
@@ -316,8 +320,12 @@ func (c *Config) readFile(env Environ, file *string, bad *faults) {
 // complete fills in what depends on other settings, and checks what only holds
 // between them.
 func (c *Config) complete(env Environ, bad *faults) {
+	data := dataDir(env)
 	if c.origin["store"] == "" {
-		c.Store = "sqlite:" + filepath.Join(dataDir(env), "loci", "loci.db")
+		c.Store = "sqlite:" + filepath.Join(data, "loci", "loci.db")
+		if data == "" {
+			bad.add("store", errors.New("no home directory is set, so there is no place for a memory: set HOME, or say --store sqlite:PATH"))
+		}
 	}
 	if c.eventual {
 		c.StoreOptions.MaxStaleness = c.staleness
@@ -352,7 +360,9 @@ func (c *Config) complete(env Environ, bad *faults) {
 		w.Relevance+w.Importance+w.Recency+w.Confidence)
 	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
 	if c.origin["auth.token_file"] == "" {
-		c.Auth.TokenFile = filepath.Join(dataDir(env), "loci", "token")
+		if c.Auth.TokenFile = ""; data != "" {
+			c.Auth.TokenFile = filepath.Join(data, "loci", "token")
+		}
 	}
 	c.HTTP.Binding.Asks = c.Auth.Callers() // the token of one person is for this machine
 	if err := c.HTTP.Binding.Check(); err != nil {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/tool"
 )
 
-// load reads one file as the program would.
+// load reads one file as the program would, for somebody with a home.
 func load(t testing.TB, text string, env config.Environ, flags map[string]string) (*config.Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "loci.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return config.Load(env, &path, flags)
+	return config.Load(append(config.Environ{"HOME=/home/me", `USERPROFILE=C:\me`}, env...), &path, flags)
 }
 
 // TestConfigValues: what flags, environment and file say becomes the value of the setting, by
@@ -277,6 +278,41 @@ func TestNestedListsTakeLittle(t *testing.T) {
 	}
 }
 
+// TestWithoutAHome: the working directory is no place for a memory. It would be another one in
+// each directory, and it may be somebody else's project, whose file must not be read.
+func TestWithoutAHome(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, home := range []string{"", "HOME=", "HOME=.", "USERPROFILE=."} {
+		for _, theirs := range []string{".config/loci", "AppData/Roaming/loci", "Library/Application Support/loci"} {
+			if err := os.MkdirAll(theirs, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(theirs, "loci.yaml"), []byte("user: mallory\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		env := config.Environ{"USERPROFILE=", home}
+		_, err := config.Load(env, nil, nil)
+		if e, ok := errors.AsType[*loci.Error](err); !ok || !strings.Contains(e.Msg, "no home directory is set") || !strings.Contains(e.Msg, "--store") {
+			t.Errorf("%q: %v", home, err)
+		}
+		c, err := config.Load(env, nil, map[string]string{"store": "memory:"})
+		if err != nil {
+			t.Fatalf("%q, with a store: %v", home, err)
+		}
+		if c.File != "" || c.Vars[loci.VarUser] != "default" || c.Auth.TokenFile != "" {
+			t.Errorf("%q: the file %q, the user %q, the token in %q", home, c.File, c.Vars[loci.VarUser], c.Auth.TokenFile)
+		}
+		if c, err = config.Load(append(env, "XDG_DATA_HOME="+dir), nil, nil); err != nil || !strings.HasPrefix(c.Store, "sqlite:"+dir) {
+			t.Errorf("%q, with XDG_DATA_HOME: %v", home, err)
+		}
+		if state := config.StateDir(env); state != "" {
+			t.Errorf("%q: what may be forgotten lies in %q", home, state)
+		}
+	}
+}
+
 // TestDefaultsAreDocumented: what the table says is what an empty configuration gives.
 func TestDefaultsAreDocumented(t *testing.T) {
 	c, err := config.Load(config.Environ{"HOME=/home/me"}, nil, nil)
@@ -340,7 +376,7 @@ func TestEmptyIdentityIsRefused(t *testing.T) {
 		}
 		variable := "LOCI_" + strings.ToUpper(key)
 		for where, load := range map[string]func() (*config.Config, error){
-			file + ":1": func() (*config.Config, error) { return config.Load(nil, &file, nil) },
+			file + ":1": func() (*config.Config, error) { return config.Load(config.Environ{"HOME=" + t.TempDir()}, &file, nil) },
 			"$" + variable: func() (*config.Config, error) {
 				return config.Load(config.Environ{variable + "=", "HOME=" + t.TempDir()}, nil, nil)
 			},

@@ -27,7 +27,8 @@ func (e Environ) Get(name string) string {
 
 // dataDir is where a user's data lives; configDir, a user's configuration. Both
 // follow the XDG variables where they are set to an absolute path, and what the
-// platform does elsewhere.
+// platform does elsewhere. Without a home they are "": the working directory may be
+// somebody else's project, and a memory in it would be another one in each directory.
 func dataDir(env Environ) string {
 	home := homeDir(env)
 	switch runtime.GOOS {
@@ -50,7 +51,7 @@ func configDir(env Environ) string {
 	return userDir(env, "XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 }
 
-// StateDir is where what a program may forget lives, such as where a list ended.
+// StateDir is where what a program may forget lives, such as where a list ended; "" without a home.
 func StateDir(env Environ) string {
 	home := homeDir(env)
 	switch runtime.GOOS {
@@ -68,7 +69,7 @@ func userDir(env Environ, variable string, others ...string) string {
 			return dir
 		}
 	}
-	return others[len(others)-1]
+	return ""
 }
 
 func homeDir(env Environ) string {

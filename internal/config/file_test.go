@@ -20,7 +20,7 @@ func FuzzConfigFile(f *testing.F) {
 		c := defaults()
 		var bad faults
 		c.parseFile("fuzz.yaml", []byte(text), &bad)
-		c.complete(nil, &bad)
+		c.complete(Environ{"HOME=/home/me", `USERPROFILE=C:\me`}, &bad)
 		for _, fault := range bad {
 			m := faultForm.FindStringSubmatch(fault)
 			if m == nil || strings.ContainsRune(fault, '\n') {

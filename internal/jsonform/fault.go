@@ -57,6 +57,9 @@ var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 // expected is the kind of JSON that a type of Go is read from.
 func expected(t reflect.Type) string {
+	if it, ok := reflect.Zero(t).Interface().(interface{ Form() string }); ok {
+		return it.Form()
+	}
 	if reflect.PointerTo(t).Implements(textType) {
 		return "a string"
 	}

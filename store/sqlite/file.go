@@ -167,7 +167,11 @@ func createPrivate(path string) error {
 	switch {
 	case errors.Is(err, os.ErrExist):
 		// SQLite would create the target of a dangling link, readable for everybody.
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() && !info.IsDir() { // SQLite says what a directory is
+			return loci.Errorf(loci.Unavailable, "%s is no file: choose another store path", path)
+		}
+		if errors.Is(err, os.ErrNotExist) {
 			return &loci.Error{
 				Code:     loci.Unavailable,
 				Msg:      "the memory file " + path + " is a link to a file that does not exist",

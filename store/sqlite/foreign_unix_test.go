@@ -4,9 +4,11 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -84,6 +86,48 @@ func TestLinksAtTheStoresFiles(t *testing.T) {
 		if _, err := os.Lstat(target); err == nil {
 			t.Errorf("x.db%s: the target of the link was made", suffix)
 		}
+	}
+}
+
+// What is neither a file nor a directory is refused for what it is: SQLite would wait for a pipe, put
+// a journal beside a device, and say that the disk had failed.
+func TestAStoreThatIsNoFile(t *testing.T) {
+	t.Parallel()
+	for name, made := range map[string]func(path string) error{
+		"a pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a link to a pipe": func(path string) error {
+			return errors.Join(syscall.Mkfifo(path+".pipe", 0o600), os.Symlink(path+".pipe", path))
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		if err := made(path); err != nil {
+			t.Fatal(err)
+		}
+		s := openFile(t, path)
+		wantCode(t, s.Apply(t.Context(), testTenant, note("x")), loci.Unavailable, "is no file")
+		if beside, err := filepath.Glob(path + "*journal"); err != nil || len(beside) > 0 {
+			t.Errorf("%s: left %q, %v", name, beside, err)
+		}
+	}
+}
+
+// Only a shell knows what ~ stands for; a directory of that name would be a memory that nobody
+// finds again from elsewhere.
+func TestAPathOfAShell(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"~", "~/loci.db", "~/loci"} {
+		_, err := Open(path, nil)
+		wantCode(t, err, loci.Invalid, "in full")
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
+		t.Errorf("made %v, %v", made, err)
+	}
+	s, err := Open("./~/loci.db", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -91,6 +91,9 @@ func Open(path string, opts *Options) (*Store, error) {
 	if path == "" {
 		return nil, loci.Errorf(loci.Invalid, "the store's path is missing: write sqlite:PATH")
 	}
+	if path == "~" || strings.HasPrefix(path, "~/") { // it would be another store in each directory
+		return nil, loci.Errorf(loci.Invalid, "store path %s: only a shell knows what ~ stands for: write the path of your home directory in full", path)
+	}
 	var err error
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, loci.Errorf(loci.Invalid, "store path %s: %w", path, err)
