@@ -386,7 +386,6 @@ func (g *Gate) removeLocked(w *waiter) {
 func (g *Gate) takeLocked(l *line) {
 	l.running++
 	g.running++
-	slots.take()
 }
 
 // dispatchLocked gives free slots to those who wait: first to the tenant that has the
@@ -421,7 +420,6 @@ func (g *Gate) dispatchLocked() {
 func (g *Gate) releaseLocked(l *line, since time.Time) {
 	l.running--
 	g.running--
-	slots.release()
 	held := min(time.Since(since), g.opts.Wait) // a few that take minutes say nothing about the others
 	if g.took == 0 {
 		g.took = held

@@ -40,7 +40,7 @@ func (f *file) readSmall(ctx context.Context, tx *sql.Tx, batch []*asked, now *f
 	}
 	condition := fmt.Sprintf("r.namespace IN (%s) AND r.kind = %s AND %s LIMIT %d",
 		numbersOf(small), quoted(string(small[0].key.Kind)), searchable, loadRecords+1)
-	n, _, full, err := f.take(ctx, tx, all, condition, true, loadBytes)
+	n, _, full, err := f.take(ctx, tx, all, condition, loadBytes)
 	if err != nil || full || n > loadRecords {
 		return err
 	}

@@ -120,28 +120,6 @@ func TestALoadLetsOthersRun(t *testing.T) {
 	}
 }
 
-// Beside a request a load rests, and does not only take turns with it.
-func TestALoadRestsBesideRequests(t *testing.T) {
-	s := openFile(t, filled(t))
-	expectWalruses(t, s, "small", 1) // what is made once a process is there
-	_, leave := slotted(t, admission.New(admission.Options{Slots: 1, Queue: 1, Wait: longest, Aside: 1}))
-	defer leave()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var loaded atomic.Bool
-	go func() {
-		defer loaded.Store(true)
-		expectWalruses(t, s, "large", 1)
-	}()
-	turns := 0
-	for !loaded.Load() {
-		turns++
-		runtime.Gosched()
-	}
-	if turns < 4*several {
-		t.Errorf("%d turns while %d records were loaded beside a request; want four for each at least", turns, several)
-	}
-}
-
 // While the index of one namespace is loaded, searches and saves in another one go on.
 func TestNobodyWaitsForTheIndexOfAnother(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,7 @@ func run(ctx context.Context, binary, cores, only string, each time.Duration, cy
 	if !strings.Contains(only, "fairness") {
 		return ctx.Err()
 	}
-	return s.fairness(ctx, each, cold)
+	return s.fairness(ctx, each, cycles, cold)
 }
 
 // overload prints what becomes of more and more requests. The loads are sent in turn several
@@ -113,12 +113,7 @@ func (s *server) overload(ctx context.Context, surface string, each time.Duratio
 	}
 	for i, load := range loads {
 		figure := func(of func(cycle int, r result) float64) float64 {
-			all := make([]float64, cycles)
-			for cycle, r := range results[i] {
-				all[cycle] = of(cycle, r)
-			}
-			slices.Sort(all)
-			return all[cycles/2]
+			return middle(cycles, func(cycle int) float64 { return of(cycle, results[i][cycle]) })
 		}
 		p99 := func(_ int, r result) float64 { return float64(r.at(0.99)) }
 		failed := 0
@@ -138,32 +133,45 @@ func (s *server) overload(ctx context.Context, surface string, each time.Duratio
 }
 
 // fairness measures what others feel of a tenant that asks for ten times its share, and of
-// one that makes the server load large indexes.
-func (s *server) fairness(ctx context.Context, each time.Duration, cold int) error {
+// one that makes the server load large indexes. The loads of a table are sent in turn several
+// times, and each is compared with its share before it.
+func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold int) error {
 	peak := s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2)
 	share := peak / float64(len(tenants))
 	others := work{surface: "REST", tenants: tenants[1:]}
 	heavy := work{surface: "REST", tenants: tenants[:1]}
 	rate := 0.5 * share * float64(len(others.tenants))
-	fmt.Println("\n| the other tenants at half their share, beside one that asks | answered a second | p50 | p99 | against | refused |")
-	fmt.Println("|---|---|---|---|---|---|")
-	var before time.Duration
-	row := func(what string, beside func(context.Context)) {
+	beside := func(do func(context.Context)) result {
 		around, end := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); beside(around) }()
+		go func() { defer close(done); do(around) }()
 		time.Sleep(each / 5)
 		r := s.open(ctx, others, rate, each)
 		end()
 		<-done
-		if before == 0 {
-			before = r.at(0.99)
-		}
-		fmt.Printf("| %s | %.0f | %v | %v | %.2f | %.1f %% |\n", what, r.goodput(), r.at(0.5), r.at(0.99),
-			float64(r.at(0.99))/float64(before), 100*r.refused())
+		return r
 	}
-	row("for its share", func(ctx context.Context) { s.open(ctx, heavy, share, time.Hour) })
-	row("for ten times its share", func(ctx context.Context) { s.open(ctx, heavy, 10*share, time.Hour) })
+	its := func(ctx context.Context) { s.open(ctx, heavy, share, time.Hour) }
+	fmt.Println("\n| the other tenants at half their share, beside one that asks | answered a second | p50 | p99 | against its share | refused |")
+	fmt.Println("|---|---|---|---|---|---|")
+	compare := func(what string, do func(context.Context)) {
+		var calm, crowded []result
+		for range cycles {
+			calm, crowded = append(calm, beside(its)), append(crowded, beside(do))
+		}
+		for _, row := range []struct {
+			what string
+			all  []result
+		}{{"for its share", calm}, {what, crowded}} {
+			fmt.Printf("| %s | %.0f | %v | %v | %.2f | %.1f %% |\n", row.what,
+				middle(cycles, func(i int) float64 { return row.all[i].goodput() }),
+				time.Duration(middle(cycles, func(i int) float64 { return float64(row.all[i].at(0.5)) })),
+				time.Duration(middle(cycles, func(i int) float64 { return float64(row.all[i].at(0.99)) })),
+				middle(cycles, func(i int) float64 { return float64(row.all[i].at(0.99)) / float64(calm[i].at(0.99)) }),
+				middle(cycles, func(i int) float64 { return 100 * row.all[i].refused() }))
+		}
+	}
+	compare("for ten times its share", func(ctx context.Context) { s.open(ctx, heavy, 10*share, time.Hour) })
 	for n := range 4 {
 		if err := s.fill(ctx, tenants[0], fmt.Sprint("cold", n), cold); err != nil {
 			return err
@@ -173,9 +181,20 @@ func (s *server) fairness(ctx context.Context, each time.Duration, cold int) err
 	if err := s.again(ctx, 64<<20); err != nil { // so little that each search has to load
 		return err
 	}
-	row("for its share, and for indexes that are loaded each time", func(ctx context.Context) {
+	beside(its) // the others' own indexes are loaded
+	compare("for its share, and for indexes that are loaded each time", func(ctx context.Context) {
 		go s.cold(ctx, tenants[0], 4)
 		s.open(ctx, heavy, share/2, time.Hour)
 	})
 	return ctx.Err()
+}
+
+// middle is the median of a figure of some cycles.
+func middle(cycles int, of func(i int) float64) float64 {
+	all := make([]float64, cycles)
+	for i := range all {
+		all[i] = of(i)
+	}
+	slices.Sort(all)
+	return all[cycles/2]
 }

@@ -309,7 +309,7 @@ func (b *reading) readRecords(p *part) error {
 		}
 		return b.r.ByShard(b.space, s.Namespace, s.Kind, p.after, limit, noted)
 	}
-	if err := p.x.take(true, nil, query, p.x.freezing(p.key)); err != nil {
+	if err := p.x.take(nil, query, p.x.freezing(p.key)); err != nil {
 		return err
 	}
 	b.records += n

@@ -186,7 +186,7 @@ func (x *Index) takeChanged(r Source, space int64, changed map[loci.ID]index.Key
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), followed)]
 		ids = ids[len(some):]
-		if err := x.take(false, changed, func(take Take) error { return r.ByID(space, some, take) }, nil); err != nil {
+		if err := x.take(changed, func(take Take) error { return r.ByID(space, some, take) }, nil); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func (x *Index) takeChanged(r Source, space int64, changed map[loci.ID]index.Key
 // take reads records with their vectors into the index and strikes them off a list. Reading
 // and indexing cost about the same, so each has a goroutine; after, unless it is nil, is called
 // in that of indexing now and then.
-func (x *Index) take(beside bool, off map[loci.ID]index.Key, query func(Take) error, after func()) error {
+func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after func()) error {
 	dims := x.index.Space().Dims
 	type loaded struct {
 		record loci.Record
@@ -209,15 +209,13 @@ func (x *Index) take(beside bool, off map[loci.ID]index.Key, query func(Take) er
 	var indexing sync.WaitGroup
 	var fault error // of memory: a segment that a record leaves was cut
 	indexing.Go(func() {
-		breather := aside.NewBreather(beside)
-		defer breather.End()
 		for batch := range read {
 			if fault != nil {
 				continue
 			}
 			fault, _ = files.Faultless(func() error {
 				for i := range batch {
-					breather.Step()
+					aside.Breathe(i)
 					x.index.Upsert(&batch[i].record, batch[i].codes)
 				}
 				if after != nil {
@@ -241,8 +239,6 @@ func (x *Index) take(beside bool, off map[loci.ID]index.Key, query func(Take) er
 		}
 	}
 	batch := make([]loaded, 0, most)
-	breather := aside.NewBreather(beside)
-	defer breather.End()
 	err := query(func(record *loci.Record, namespace int64, vectors []byte) {
 		key, known := x.place(namespace, record.Kind)
 		if !known {
@@ -251,7 +247,7 @@ func (x *Index) take(beside bool, off map[loci.ID]index.Key, query func(Take) er
 		delete(off, record.ID)
 		record.Namespace = loci.NamespaceFromKey(key.Namespace)
 		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims)})
-		breather.Step()
+		aside.Breathe(len(batch))
 		if len(batch) == cap(batch) {
 			read <- batch
 			batch = make([]loaded, 0, most)

@@ -61,7 +61,7 @@ func (x *Index) takeImage(l *loading, key index.Key, m *Image) (kept bool, err e
 		query := func(take Take) error {
 			return l.r.ByRange(l.space, m.Shard.Namespace, m.Shard.Kind, loci.ID(k.Low), loci.ID(k.High), take)
 		}
-		if err := x.take(true, nil, query, x.freezing(key)); err != nil {
+		if err := x.take(nil, query, x.freezing(key)); err != nil {
 			return false, err
 		}
 	}
