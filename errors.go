@@ -106,7 +106,7 @@ func AsError(err error) *Error {
 	switch {
 	case errors.As(err, &c):
 		return &Error{Code: Invalid, Msg: c.Error(), Err: err,
-			Recovery: "Set the missing key in the configuration of this connection."}
+			Recovery: "Name it with the request: over REST in its header (such as Loci-User), over MCP in _meta, on the command line with its flag. Or set it in the configuration."}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Code: Unavailable, Msg: "the operation took too long and was stopped", Err: err}
 	case errors.Is(err, context.Canceled):

@@ -125,6 +125,9 @@ func TestTemplates(t *testing.T) {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%q with %v: error %v, want %q", c.template, c.vars, err, c.err)
 			}
+			if advice := loci.AsError(err).Advice(); strings.HasPrefix(c.err, missing) && !strings.Contains(advice, "Loci-User") {
+				t.Errorf("who left a key out is told to %q, and not where a request names it", advice)
+			}
 			continue
 		}
 		if err != nil || !got.Equal(c.want) {

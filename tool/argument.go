@@ -263,6 +263,9 @@ func mismatch(field reflect.Value, a argument) string {
 		remedy = "write the number without quotes"
 	case want == "an integer" && strings.HasPrefix(got, "the number"):
 		remedy = "pass a whole number"
+		if number := strings.ToLower(string(a.value)); !strings.Contains(number, ".") && !strings.Contains(number, "e-") {
+			remedy = fmt.Sprintf("pass one from %d to %d", math.MinInt64, math.MaxInt64)
+		}
 	case want == "true or false" && got == "a string":
 		remedy = "write it without quotes"
 	case want == "an object" && got == "a string":

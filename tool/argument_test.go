@@ -34,8 +34,9 @@ func TestArguments(t *testing.T) {
 		{"manage_memory", `{"content":"x","metadata":[]}`, `metadata must be an object, got a list: pass an object`},
 		{"search_memory", `{"query":"x","limit":"5"}`, `limit must be an integer, got a string: write the number without quotes`},
 		{"search_memory", `{"query":"x","limit":5.5}`, `limit must be an integer, got the number 5.5: pass a whole number`},
-		{"search_memory", `{"query":"x","limit":1e999}`, `limit must be an integer, got the number 1e999: pass a whole number`},
-		{"search_memory", `{"query":"x","limit":99999999999999999999}`, `limit must be an integer, got the number 99999999999999999999: pass a whole number`},
+		{"search_memory", `{"query":"x","limit":5e-1}`, `limit must be an integer, got the number 5e-1: pass a whole number`},
+		{"search_memory", `{"query":"x","limit":1e999}`, `limit must be an integer, got the number 1e999: pass one from -9223372036854775808 to 9223372036854775807`},
+		{"search_memory", `{"query":"x","limit":99999999999999999999}`, `limit must be an integer, got the number 99999999999999999999: pass one from -9223372036854775808 to 9223372036854775807`},
 		{"search_memory", `{"query":"x","limit":false}`, `limit must be an integer, got false: pass an integer`},
 		{"search_memory", `{"query":null}`, `argument query is missing: pass a string`},
 		{"search_memory", `{"q":"x","limit":"5","filter":3}`, `unknown argument "q": ` + takesSearch +

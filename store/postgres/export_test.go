@@ -196,6 +196,17 @@ func TakePlace(s loci.Store, t, of loci.Tenant) {
 	s.(*Store).lobby.Seat(t, &tenant{name: t, key: batch.KeyOf(of)})
 }
 
+// Committed looks whether a transaction was committed that never was.
+func Committed(s loci.Store, name loci.Tenant) (bool, error) {
+	store := s.(*Store)
+	g, err := store.lobby.Enter(context.Background(), name)
+	if err != nil {
+		return false, err
+	}
+	defer store.lobby.Leave(g)
+	return store.committed(g.Of, &batch.DoubtError{Mark: batch.Mark{Event: true}})
+}
+
 // ApplyTogether makes changes in one transaction and returns the outcome of each.
 func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []error {
 	store := s.(*Store)

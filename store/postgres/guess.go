@@ -9,7 +9,8 @@ const (
 	// raiseTenant is the first statement of a write that is guessed: it takes the tenant's lock, raises
 	// the counter and leaves the row as the write does, if the row is the one that the process knows.
 	raiseTenant = `UPDATE loci.tenant SET seq = $2, floor = $3, events = $4, namespaces = $5, spaces = $6, active = $7, head = $8,
-		held_seq = $9, held_records = $10, held_bytes = $11, due_at = 0 WHERE tenant = $1 AND seq + 1 = $2 AND head = $12`
+		held_seq = $9, held_records = $10, held_bytes = $11, due_at = 0 WHERE tenant = $1 AND seq + 1 = $2 AND head = $12
+		AND held_seq = $13`
 
 	// sureOfTenant fails with a division by zero unless raiseTenant has changed the row: nobody else
 	// leaves this head. A condition that fails inside of raiseTenant would say nothing of a row that is gone.
@@ -37,7 +38,7 @@ func (x *tx) guess(jobs []*job, n *batch.Needs) (outcome batch.Outcomes[*tx], do
 	st := &x.State
 	stmts := append(x.start(), stmt{sql: raiseTenant, args: []any{
 		x.t.key, st.Seq, st.Floor, st.Events, st.Namespaces, st.Spaces, st.Active, st.Head[:],
-		st.HeldSeq, st.Holding.Records, st.Holding.Bytes, x.Found.Head[:],
+		st.HeldSeq, st.Holding.Records, st.Holding.Bytes, x.Found.Head[:], x.Found.HeldSeq,
 	}}, stmt{sql: sureOfTenant, args: []any{x.t.key, st.Seq, st.Head[:]}})
 	err = x.commit(append(stmts, x.written...))
 	if code := codeOf(err); code == codeDivision || code == codeUnique {

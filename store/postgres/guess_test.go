@@ -301,6 +301,12 @@ func TestGuessesThatAreWrong(t *testing.T) {
 			g.save(g.other)
 			return func() { g.save(g.s) }
 		}},
+		{"it may be on its way still when it was looked for", wrong, 3, func(g *guesser) func() {
+			if found, err := postgres.Committed(g.s, g.tn); found || err != nil {
+				g.Fatal(found, err)
+			}
+			return func() { g.save(g.s) }
+		}},
 		{"another server has changed what no event tells of", wrong, 4, func(g *guesser) func() {
 			c := g.save(g.s)
 			g.move(g.other, c)

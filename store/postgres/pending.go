@@ -258,6 +258,7 @@ func (x *tx) commit(stmts []stmt) error {
 	case err == nil:
 		x.begun = false
 		return nil
+	case codeOf(err) == codeReadOnly: // which lets nothing be written, so there is nothing to commit
 	case !asked && codeOf(err) == "" && !pgconn.SafeToRetry(err), isLost(err) && !pgconn.SafeToRetry(err):
 		return &batch.DoubtError{Mark: x.Mark, Cause: err}
 	}

@@ -56,8 +56,13 @@ func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 	}
 }
 
+// undoubt takes the tenant's lock and leaves the row different from what a guess expects. A guess takes
+// the lock only when it writes, so one in doubt may be on its way to the database still: it must not be
+// committed after it was looked for. What the tenant holds is measured again when a quota asks for it.
+const undoubt = "UPDATE loci.tenant SET held_seq = held_seq - 1 WHERE tenant = $1"
+
 // committed looks whether a transaction in doubt was committed, under the tenant's lock: it
-// may be running still.
+// may be running still. If it was not, it never will be.
 func (s *Store) committed(t *tenant, d *batch.DoubtError) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), doubtTime) // the write's own may be over
 	defer cancel()
@@ -77,13 +82,13 @@ func (s *Store) committed(t *tenant, d *batch.DoubtError) (found bool, err error
 			readWrite,
 			behindWall(t.key),
 			timeouts(doubtTime),
-			stmt{sql: "UPDATE loci.tenant SET seq = seq WHERE tenant = $1", args: []any{t.key}},
+			stmt{sql: undoubt, args: []any{t.key}},
 			stmt{
 				sql:  query,
 				args: []any{t.key, d.Mark.Seq, d.Mark.ID},
 				done: func(n int64) { found = n > 0 },
 			},
-			rollback,
+			commit,
 		)
 	})
 	return found, err

@@ -90,6 +90,10 @@ export function errorOfProblem(problem: unknown, status?: number): LociError | u
   const text = (v: unknown): string | undefined => (typeof v === "string" ? v : undefined);
   if (status === 404 && text(p.detail)?.startsWith("there is nothing at ")) {
     // It must not read as "there is no such thing".
+    if (/\/(v1|mcp)\/v1\//.test(text(p.detail) ?? "")) {
+      const recovery = "Give the address without its last part, such as http://127.0.0.1:7437.";
+      return new LociError("invalid", `baseUrl ends in /v1 or /mcp, and the client adds the path itself: ${text(p.detail)}`, { status, requestId: text(p.request_id), recovery });
+    }
     return new LociError("unsupported", `the server is older than this client: ${text(p.detail)}`, { status, requestId: text(p.request_id), recovery: "Update the server." });
   }
   const [, missing, key] = /^ConfigurationError: (Missing key in 'configurable' field: (\w+)\..*)$/s.exec(text(p.detail) ?? "") ?? [];

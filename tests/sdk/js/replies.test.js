@@ -237,6 +237,14 @@ it("knows an older server from what is not there", async () => {
   await own.stop();
 });
 
+it.each(["/v1", "/mcp/"])("says that an address with the path %s has one too many", async (path) => {
+  const own = await startServer();
+  const client = new LociClient({ baseUrl: own.url + path });
+  const want = { code: "invalid", message: expect.stringContaining("baseUrl ends in /v1 or /mcp"), recovery: expect.stringContaining("without its last part") };
+  await expect(client.items.get(place)).rejects.toMatchObject(want);
+  await own.stop();
+});
+
 it.each([["notes.all"], ["sessions.all"], ["checkpoints.all"], ["allEvents"], ["sessions.messages"]])("%s ends where a list goes round in circles", async (path) => {
   answer.body = JSON.stringify({ ...Object.fromEntries(lists.map((name) => [name, []])), session_id: "s", next_cursor: "same", next: 7 });
   const client = new LociClient({ baseUrl: url });

@@ -343,6 +343,13 @@ def test_what_is_there_is_no_answer_of_what_is_not(bad, url):
     assert refused.value.code == "unsupported" and "older than this client" in refused.value.message
 
 
+@pytest.mark.parametrize("path", ["/v1", "/mcp/"])
+def test_an_address_with_the_path_of_the_api_says_so(url, path):
+    with Loci(url + path) as memory, pytest.raises(LociError, match=r"url ends in /v1 or /mcp") as refused:
+        memory.items.get(("n",), "k")
+    assert refused.value.code == "invalid" and "without its last part" in (refused.value.recovery or "")
+
+
 ENDLESS = [lambda m: m.notes.all(), lambda m: m.sessions.all(), lambda m: m.checkpoints.all(), lambda m: m.all_events(), lambda m: m.sessions.messages("s")]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 CODES = ("invalid", "unauthenticated", "forbidden", "not_found", "conflict", "too_large", "unsupported", "unavailable", "internal")
 _NO_ROUTE = "there is nothing at "
+_DOUBLED = re.compile(r"/(v1|mcp)/v1/")  # an address of the server that has a path of its own
 _MISSING = re.compile(r"ConfigurationError: (Missing key in 'configurable' field: (\w+)\..*)", re.DOTALL)
 
 
@@ -65,6 +66,9 @@ def error_of(status: int, headers: Mapping[str, str], text: bytes) -> LociError:
     problem = problem_of(body, status)
     if problem and status == 404 and problem.message.startswith(_NO_ROUTE):
         # It must not read as "there is no such thing".
+        if _DOUBLED.search(problem.message):
+            recovery = "Give the address without its last part, such as http://127.0.0.1:7437."
+            return LociError("invalid", f"url ends in /v1 or /mcp, and the client adds the path itself: {problem.message}", recovery=recovery, status=status)
         return LociError("unsupported", f"the server is older than this client: {problem.message}", recovery="Update the server.", status=status)
     return problem or _foreign(status, headers.get("X-Request-Id", ""))
 
