@@ -22,9 +22,9 @@ const (
 // the database holds: too little is known, nothing is to be written, or the guess was wrong. So a job
 // is refused only where another one is written, by the state in which it is.
 //
-// A guess that is wrong fails as a whole. Somebody else's write has raised the counter
-// (raiseTenant changes no row, and sureOfTenant fails), or there is a record, slot, reply or
-// namespace already, of which only one may be.
+// A guess that is wrong fails as a whole. Somebody else's write has raised the counter, or the guess was
+// looked for and given up before it came (undoubt): raiseTenant changes no row, and sureOfTenant
+// fails. Or there is a record, slot, reply or namespace already, of which only one may be.
 func (x *tx) guess(jobs []*job, n *batch.Needs) (outcome batch.Outcomes[*tx], done bool, err error) {
 	if !guessing || !x.t.known.Guess(&x.Batch, n) {
 		return nil, false, nil
