@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 )
 
 // mostTokens is how many verified tokens are remembered.
@@ -86,7 +86,7 @@ func OpenIssuers(issuers []Issuer, o IssuerOptions) (*Issuers, error) {
 	}
 	all := &Issuers{
 		opts: o, byURL: map[string]*issuer{}, known: map[[sha256.Size]byte]verified{},
-		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		checks: make(chan struct{}, max(1, cores.Usable()/2)),
 	}
 	for n := range issuers {
 		i := issuers[n] // a copy of our own

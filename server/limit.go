@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/admission"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/problem"
 	"github.com/loci-memory/loci/internal/trail"
 )
@@ -40,7 +40,7 @@ func (l *Limits) complete() error {
 		field  *int
 		preset int
 	}{
-		{&l.InFlight, 4 * runtime.GOMAXPROCS(0)}, {&l.Queue, 256}, {&l.Aside, 256},
+		{&l.InFlight, 4 * cores.Usable()}, {&l.Queue, 256}, {&l.Aside, 256},
 		{&l.Connections, min(4096, mayOpen()/2)}, {&l.Burst, burstOf(l.PerSecond)},
 	} {
 		if *f.field == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/admin"
 	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/observe"
 	"github.com/loci-memory/loci/rest"
@@ -48,6 +49,9 @@ func (c *serveCmd) Run(a *app) error {
 		}
 		none := config.AuthNone
 		a.flags.Auth = &none
+	}
+	if !cores.Limited() {
+		defer cores.Spare()()
 	}
 	if err := a.open(); err != nil {
 		return err

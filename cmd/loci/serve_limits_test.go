@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/internal/cores"
 )
 
 // talkingModel is a service with a language model: each answer takes so many tokens.
@@ -134,5 +136,17 @@ func TestReloadOfTokens(t *testing.T) {
 	}
 	if said := n.errors.String(); strings.Contains(said, "start again") || strings.Contains(said, "starts again") {
 		t.Errorf("it says %s", said)
+	}
+}
+
+// A server has processors to spare for what gives way, unless somebody has limited them, and gives them back.
+func TestServeSparesProcessors(t *testing.T) {
+	_, stop := serveHere(t, "--store=memory:", "--auth=none")
+	if n := runtime.GOMAXPROCS(0); n > cores.Usable() == cores.Limited() {
+		t.Errorf("%d processors of %d; limited: %t", n, cores.Usable(), cores.Limited())
+	}
+	stop()
+	if n := runtime.GOMAXPROCS(0); n != cores.Usable() {
+		t.Errorf("%d processors of %d afterwards", n, cores.Usable())
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"sync"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -336,7 +336,7 @@ func geluTanh(v float32) float32 {
 
 // parallel cuts n pieces of work into one part a processor, of at least least.
 func parallel(n, least int, work func(from, to int)) {
-	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
+	parts := max(1, min(cores.Usable(), n/least))
 	var group sync.WaitGroup
 	for i := 1; i < parts; i++ {
 		group.Go(func() { work(n*i/parts, n*(i+1)/parts) })

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/postgres"
 	"github.com/loci-memory/loci/store/storetest"
@@ -88,5 +89,39 @@ func TestALoadThatIsHeldByTheDatabase(t *testing.T) {
 	}
 	if err := search(t.Context(), "cold"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where processors are spared, both goroutines of a load give way, and so does the tidier of the kept index; a search
+// that follows the changes of others does not. Not parallel: it counts.
+func TestWhatGivesWay(t *testing.T) {
+	defer cores.Spare()()
+	d, giveBack := database(t)
+	t.Cleanup(giveBack)
+	s, other := openWith(t, d.Server, &postgres.Options{IndexCache: t.TempDir()}), openWith(t, d.Server, nil)
+	tn, where := locitest.Tenant(t, "t"), loci.Filter{Within: []loci.Namespace{{}}}
+	save := func() (c loci.Change) {
+		c = creation(loci.NewID())
+		if err := other.Apply(t.Context(), tn, c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	expect := func(what string, want int64, query string, found int) {
+		t.Helper()
+		before := cores.GaveWay()
+		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: query}, where, 3)
+		if n := cores.GaveWay() - before; n != want || len(hits) != found || err != nil {
+			t.Errorf("%s: %d goroutines gave way, want %d; %d hits, %v", what, n, want, len(hits), err)
+		}
+	}
+	expect("a load", 2, wordOf(save().Put[0].Record.ID), 1)
+	expect("a search that follows", 0, wordOf(save().Put[0].Record.ID), 1)
+	before := cores.GaveWay()
+	s.Shelf().Tidy(tn)
+	for deadline := time.Now().Add(time.Minute); cores.GaveWay() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the tidier does not give way")
+		}
 	}
 }

@@ -1,12 +1,17 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"slices"
+	"sync"
 
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/aside"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -188,6 +193,65 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 
 // inPart is the condition of the next records of a shard.
 const inPart = inShard + " AND " + searchable + " AND r.n > ? ORDER BY r.n LIMIT +?"
+
+// take reads records with their vectors into an index, until it has read so many bytes of
+// texts. It returns how many, the number of the last one, and whether it stopped for the
+// bytes. Reading and indexing cost about the same, so each has a goroutine.
+func (f *file) take(
+	ctx context.Context, tx *sql.Tx, x *index.Index, condition string, most int64, args ...any,
+) (n, last int64, full bool, err error) {
+	space := x.Space()
+	type loaded struct {
+		record loci.Record
+		codes  [][]byte
+	}
+	read := make(chan []loaded, 4)
+	var indexing sync.WaitGroup
+	indexing.Go(cores.Alike(func() {
+		for batch := range read {
+			for i := range batch {
+				aside.Breathe(i)
+				x.Upsert(&batch[i].record, batch[i].codes)
+			}
+		}
+	}))
+	batch := make([]loaded, 0, 256)
+	var bytesRead int64
+	var data sql.RawBytes
+	scan := newRecordScan(&data, &last)
+	err = eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...),
+		func(rows *sql.Rows) error {
+			r, err := scan.record(rows)
+			if err != nil {
+				return err
+			}
+			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims)})
+			if len(batch) == cap(batch) {
+				read <- batch
+				batch = make([]loaded, 0, 256)
+			}
+			n++
+			aside.Breathe(int(n))
+			if bytesRead += int64(len(r.Text)); bytesRead >= most {
+				full = true
+				return errEnough
+			}
+			return nil
+		})
+	read <- batch
+	close(read)
+	indexing.Wait()
+	return n, last, full, err
+}
+
+// errEnough ends the reading of rows; it is no failure.
+var errEnough = errors.New("enough is read")
+
+// taken is the query for records with their vectors in a space, and their numbers.
+func taken(condition string) string {
+	return "SELECT " + recordColumns + `, v.data, r.n FROM record r JOIN namespace s ON s.n = r.namespace
+		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
+}
 
 // followOne takes in what changed of a shard that is read.
 func (f *file) followOne(ctx context.Context, tx *sql.Tx, one *load) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/segment"
@@ -66,6 +67,7 @@ func (f *file) tidyAfter(pause time.Duration) {
 
 func (f *file) runTidy(pause time.Duration) {
 	t := &f.shelf.tidier
+	cores.GiveWay()
 	for {
 		t.pause(pause)
 		fault, err := files.Faultless(func() error { return f.tidy(t.ctx) })

@@ -3,13 +3,13 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 )
 
 // Loading says how to open stores on one empty place whose loads of the index can be held.
@@ -301,7 +301,7 @@ func (l *loader) twoSpaces() {
 
 // Few shards are read at once, however many tenants ask.
 func (l *loader) bounded() {
-	turns, own := max(2, runtime.GOMAXPROCS(0)), l.tenant
+	turns, own := max(2, cores.Usable()), l.tenant
 	l.expect("small", 1)
 	var searches sync.WaitGroup
 	for i := range 3 * turns {

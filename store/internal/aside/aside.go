@@ -7,11 +7,12 @@ package aside
 import (
 	"context"
 	"errors"
-	"runtime"
+
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -51,7 +52,7 @@ type Crew struct {
 }
 
 // Turns bound how many parts are read at once, by all crews that share them.
-func Turns() chan struct{} { return make(chan struct{}, max(2, runtime.GOMAXPROCS(0))) }
+func Turns() chan struct{} { return make(chan struct{}, max(2, cores.Usable())) }
 
 // NewCrew is a crew that shares turns.
 func NewCrew(turns chan struct{}) *Crew {
@@ -94,6 +95,7 @@ func (c *Crew) run(work func() (more bool)) bool {
 		return false
 	}
 	c.running.Go(func() {
+		cores.GiveWay()
 		for work() {
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/files"
@@ -208,7 +209,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 	read := make(chan []loaded, 4)
 	var indexing sync.WaitGroup
 	var fault error // of memory: a segment that a record leaves was cut
-	indexing.Go(func() {
+	indexing.Go(cores.Alike(func() {
 		for batch := range read {
 			if fault != nil {
 				continue
@@ -224,7 +225,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 				return nil
 			})
 		}
-	})
+	}))
 	most := 256
 	if x.shelf != nil {
 		most = min(most, x.shelf.Book)

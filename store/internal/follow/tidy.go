@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
@@ -92,6 +93,7 @@ func (y *tidying) next() (t loci.Tenant, in time.Duration, some bool) {
 }
 
 func (s *Shelf) tidier() {
+	cores.GiveWay()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -1,0 +1,75 @@
+// Package cores says how many processors this process may use, and has work that can wait give
+// way to work that somebody waits for (docs/adr/0109).
+package cores
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// extra is how many processors [Spare] adds: for the two goroutines of one load.
+const extra = 2
+
+var (
+	usable = runtime.GOMAXPROCS(0) // before anybody changed it
+
+	mu      sync.Mutex
+	sparing int // callers of Spare
+	spare   atomic.Bool
+	gaveWay atomic.Int64
+)
+
+// Usable is the number of processors that this process may use, 1 or more: GOMAXPROCS at its start.
+func Usable() int { return usable }
+
+// Limited reports whether fewer processors may be used than there are, by the variable GOMAXPROCS or by the
+// container, or whether nothing can give way on this system. Where time is limited, that of a
+// thread that gives way is taken from the others all the same.
+func Limited() bool {
+	return !supported || os.Getenv("GOMAXPROCS") != "" || usable != runtime.NumCPU()
+}
+
+// Spare gives Go more processors than the machine has, until end, for goroutines that give way: Go takes no
+// processor back from a thread that the system keeps waiting, so that without spare ones all others would wait with it.
+func Spare() (end func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	if sparing++; sparing == 1 {
+		runtime.GOMAXPROCS(usable + extra)
+		spare.Store(true)
+	}
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if sparing--; sparing == 0 {
+			spare.Store(false)
+			runtime.GOMAXPROCS(usable)
+		}
+	}
+}
+
+// GiveWay has the system run the rest of the calling goroutine with little but what others leave, where processors are
+// spared. It keeps its thread, which ends with it: a priority that was lowered cannot be raised again.
+func GiveWay() {
+	if spare.Load() {
+		runtime.LockOSThread() // for good
+		lower()
+		gaveWay.Add(1)
+	}
+}
+
+// GaveWay is how often a goroutine has given way, for tests of those that should.
+func GaveWay() int64 { return gaveWay.Load() }
+
+// Alike is work for another goroutine, which gives way if the caller does.
+func Alike(work func()) func() {
+	if !spare.Load() || !lowered() {
+		return work
+	}
+	return func() {
+		GiveWay()
+		work()
+	}
+}

@@ -1,0 +1,71 @@
+package cores
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What gives way has a thread of its own with a lower priority, and nothing else has.
+func TestGiveWay(t *testing.T) {
+	defer Spare()()
+	before := GaveWay()
+	alone(func() {
+		GiveWay()
+		for range 100 { // a thread that it did not keep would change
+			runtime.Gosched()
+			if !lowered() {
+				t.Error("it lost its priority")
+				return
+			}
+		}
+		alone(func() {
+			if lowered() {
+				t.Error("what it starts gives way, too")
+			}
+		})
+		alone(Alike(func() {
+			if !lowered() {
+				t.Error("what it starts to be alike does not give way")
+			}
+		}))
+	})
+	alone(Alike(func() {
+		if lowered() {
+			t.Error("what is like one that does not give way does")
+		}
+	}))
+	if n := GaveWay() - before; n != 2 {
+		t.Errorf("%d goroutines gave way; want 2", n)
+	}
+}
+
+// The thread ends with the goroutine: nobody else gets it.
+func TestThreadsThatGaveWayEnd(t *testing.T) {
+	defer Spare()()
+	thread := os.Getpid()
+	for thread == os.Getpid() { // Go keeps the first thread of a process, and never uses it again
+		alone(func() {
+			GiveWay()
+			thread = syscall.Gettid()
+		})
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		// The system may give the number to a thread that is made meanwhile, with the priority of others.
+		stat, err := os.ReadFile(filepath.Join("/proc/self/task", strconv.Itoa(thread), "stat"))
+		if err != nil || strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))[17] == "0" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("thread %d is still there: %s", thread, stat)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

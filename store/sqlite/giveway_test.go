@@ -1,0 +1,39 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/cores"
+)
+
+// Where processors are spared, both goroutines of a load give way, and so does the tidier, which takes erased
+// memories out of the kept index; a search that follows the changes of others does not. Not
+// parallel: it counts.
+func TestWhatGivesWay(t *testing.T) {
+	defer cores.Spare()()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, other := keptStore{openShelving(t, path, 50, 50), t, path}, keptStore{openShelving(t, path, 50, 50), t, path}
+	expect := func(what string, want int64, do func()) {
+		t.Helper()
+		before := cores.GaveWay()
+		do()
+		if n := cores.GaveWay() - before; n != want {
+			t.Errorf("%s: %d goroutines gave way; want %d", what, n, want)
+		}
+	}
+	s.fill(0, 40)
+	expect("a load", 2, func() { s.answers() })
+	expect("a search that follows", 0, func() {
+		other.fill(40, 60)
+		s.answers()
+	})
+	s = openKept(t, filepath.Join(t.TempDir(), "y.db"))
+	s.fill(0, 50)
+	s.answers()
+	s.settle()
+	expect("a pass of the tidier", 1, func() {
+		s.erase(9, 1)
+		s.settle()
+	})
+}
