@@ -96,6 +96,9 @@ func TestAnExportOfAPart(t *testing.T) {
 			var got []string
 			for _, e := range to.list(t, view2{kinds, view.States}) {
 				got = append(got, string(e.Kind))
+				if e.Kind == "file" && e.Source.Client != "test" {
+					t.Errorf("an import forgot who wrote a %s: %+v", e.Kind, e.Source)
+				}
 			}
 			if strings.Join(got, " ") != part.want {
 				t.Errorf("%+v brings %v, want %s", part.q, got, part.want)
