@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/memory"
 )
@@ -79,6 +81,29 @@ func TestBadBodies(t *testing.T) {
 		if c.detail != "" && (r.header.Get("Content-Type") != "application/problem+json" || r.header.Get("Cache-Control") != "no-store") {
 			t.Errorf("%s: headers %v", name, r.header)
 		}
+	}
+}
+
+// The description says what is refused: no parameter of an address is empty.
+func TestParametersAreDescribed(t *testing.T) {
+	api := newBench(t, memory.Open(), nil).Config.Handler.(*API)
+	seen := 0
+	eachRoute(api, func(op *huma.Operation) {
+		for _, p := range op.Parameters {
+			if p.In != "query" {
+				continue
+			}
+			s := p.Schema
+			if s.Type == huma.TypeArray {
+				s = s.Items
+			}
+			if seen++; s.Type == huma.TypeString && s.Enum == nil && (s.MinLength == nil || *s.MinLength != 1) {
+				t.Errorf("%s may be empty, says the schema of %s", p.Name, op.OperationID)
+			}
+		}
+	})
+	if seen < 40 {
+		t.Errorf("only %d parameters", seen)
 	}
 }
 
