@@ -46,11 +46,11 @@ func (s *Handle) messages() loci.Namespace { return s.m.Namespace().Inner(placeM
 // checkSessionID refuses what names no session.
 func checkSessionID(id string) error { return loci.CheckLabel("session_id", id) }
 
-// checkNewSessionID also refuses what no address can name: whoever sends a request, and whoever
-// takes it, makes /v1 of /v1/sessions/.., in percent-encoding, too.
+// checkNewSessionID also refuses what does not stay in an address: by the standard of URLs
+// /v1/sessions/.. is /v1, and so is /v1/sessions/%2E%2E.
 func checkNewSessionID(id string) error {
 	if id == "." || id == ".." {
-		return loci.Errorf(loci.Invalid, "session_id is %q, which an address on the web cannot name: choose another", id)
+		return loci.Errorf(loci.Invalid, "session_id is %q, which does not stay in the address of a request: choose another", id)
 	}
 	return checkSessionID(id)
 }
