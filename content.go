@@ -2,7 +2,6 @@ package loci
 
 import (
 	"encoding/json"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -35,7 +34,7 @@ func (e *Engine) content(text string, value json.RawMessage) (string, json.RawMe
 		}
 		text = Flatten(object)
 	} else {
-		if strings.TrimSpace(text) == "" {
+		if label.Blank(text) {
 			return "", nil, Errorf(Invalid, "content must not be empty")
 		}
 		if err := e.checkSize(len(text)); err != nil { // before it is searched for secrets

@@ -244,6 +244,7 @@ func TestFactLimits(t *testing.T) {
 		"no UTF-8":        {loci.NewFact{Content: "a\xff"}, loci.Invalid, "content is not valid UTF-8"},
 		"twice":           {loci.NewFact{Content: "a", Value: json.RawMessage(`{"a":1}`)}, loci.Invalid, "content is given twice, as text and as an object: give one"},
 		"half a key":      {loci.NewFact{Content: "a", Subject: "s"}, loci.Invalid, "subject and predicate go together: set both or neither"},
+		"invisible":       {loci.NewFact{Content: "\u200b\ufeff \u2800\u3164\ufe0f\U000e0041\u00ad\x07"}, loci.Invalid, "content must not be empty"},
 		"blank subject":   {loci.NewFact{Content: "a", Subject: " \t", Predicate: "p"}, loci.Invalid, "subject must not be empty"},
 		"blank predicate": {loci.NewFact{Content: "a", Subject: "s", Predicate: "\u00a0"}, loci.Invalid, "predicate must not be empty"},
 		"blank scope":     {loci.NewFact{Content: "a", Subject: "s", Predicate: "p", Scope: " "}, loci.Invalid, "scope must not be empty"},

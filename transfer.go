@@ -72,6 +72,7 @@ type Exporter struct {
 	enc      jsonform.Lines
 	progress func(done int64) // may be nil
 	end      exportLine
+	Parts    int64 // of the records written: those that an import counts with another, such as the blocks of a file
 }
 
 // exportedBody is the body of a record, with its times in the form of the export's
@@ -101,7 +102,7 @@ func exportedBody(r *Record) json.RawMessage {
 }
 
 // Export writes the memories in and below the handle's namespace to w, newest first, with the links between
-// what it wrote, and returns the number of records. Features add theirs, such as checkpoints. Of some kinds
+// what it wrote, and returns how many an import of it counts. Features add theirs, such as checkpoints. Of some kinds
 // nothing else is read; none are all. What means something only together comes with any of its kinds. It holds
 // no more than a page of records and the earlier states of one of them. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(int64), kinds ...Kind) (n int64, err error) {
@@ -116,25 +117,25 @@ func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(int64), 
 		return 0, err
 	}
 	if err := x.Each(ctx, m, reach, NewestFirst, x.Write); err != nil {
-		return x.end.Records, err
+		return x.end.Records - x.Parts, err
 	}
 	for _, f := range m.engine.transferers() {
 		if !slices.ContainsFunc(f.Kinds(), func(k FeatureKind) bool { return !left(k.Kind) }) {
 			continue
 		}
 		if err := f.Lines(ctx, m, x); err != nil {
-			return x.end.Records, err
+			return x.end.Records - x.Parts, err
 		}
 	}
 	// Links come in a second run over the records, since either end of one may be the last record of all.
 	links := func(ctx context.Context, r *Record) error { return x.links(ctx, reach, r) }
 	if err := x.Each(ctx, m, reach, NewestFirst, links); err != nil {
-		return x.end.Records, err
+		return x.end.Records - x.Parts, err
 	}
 	if err := x.enc.Encode(x.end); err != nil {
-		return x.end.Records, err
+		return x.end.Records - x.Parts, err
 	}
-	return x.end.Records, out.Flush()
+	return x.end.Records - x.Parts, out.Flush()
 }
 
 // Each calls do for each record that a filter selects within reach of a handle, page by page, in the given order.
@@ -152,7 +153,7 @@ func (x *Exporter) Each(
 			}
 		}
 		if x.progress != nil {
-			x.progress(x.end.Records)
+			x.progress(x.end.Records - x.Parts)
 		}
 		return nil
 	})

@@ -93,6 +93,9 @@ func (c *Handle) checkpointLines(
 		if err := loci.SetBody(r, body); err != nil {
 			return err
 		}
+		if kind != Kind {
+			x.Parts++
+		}
 		return x.Write(ctx, r)
 	}
 	for _, channel := range slices.Sorted(maps.Keys(f.IDs)) {

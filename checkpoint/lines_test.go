@@ -161,7 +161,11 @@ func TestImportOfCheckpointsGoesOn(t *testing.T) {
 			}
 		}
 		locitest.PutCheckpoint(t, to, half)
-		report, err := to.Import(t.Context(), strings.NewReader(locitest.Exported(t, from)), nil)
+		var out strings.Builder
+		if n, err := from.Export(t.Context(), &out, nil); err != nil || n != 3+1+1 {
+			t.Errorf("the export counts %d, %v", n, err)
+		}
+		report, err := to.Import(t.Context(), strings.NewReader(out.String()), nil)
 		if err != nil || report.Created != 3 || report.Existing != 1 || report.Conflicts != 1 ||
 			len(report.Skipped) != 1 {
 			t.Fatalf("%+v, %v", report, err)

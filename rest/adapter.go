@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -49,6 +50,9 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 		c, err := a.caller(r)
 		if err == nil {
 			err = permit(c.Principal, scope, tools)
+		}
+		if err == nil {
+			err = guardQuery(op, r.URL.RawQuery)
 		}
 		if err == nil {
 			err = a.guardBody(w, r, op.RequestBody, limit)
@@ -136,6 +140,9 @@ func (a *API) problem(ctx context.Context, requestID string, err error) *problem
 	return p
 }
 
+// maxEmptyBody is what a body may have that says nothing: an empty object, and white space.
+const maxEmptyBody = 64
+
 // guardBody reads the body, checks it and puts it back. limit is in bytes; 0: there
 // should be none.
 func (a *API) guardBody(w http.ResponseWriter, r *http.Request, described *huma.RequestBody, limit int64) error {
@@ -144,14 +151,18 @@ func (a *API) guardBody(w http.ResponseWriter, r *http.Request, described *huma.
 			return err
 		}
 	}
+	none := limit == 0
+	if none && r.Method == http.MethodPost {
+		limit = maxEmptyBody // many a client sends {} with every POST
+	}
 	tooLong := loci.Errorf(loci.TooLarge, "the body is longer than %d bytes: send less at once", limit)
-	if limit > 0 && r.ContentLength > limit {
+	if !none && r.ContentLength > limit {
 		return tooLong // without waiting for it
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge) && limit == 0:
+	case errors.As(err, &tooLarge) && none, none && !slices.Contains([]string{"", "{}"}, string(bytes.TrimSpace(body))):
 		return loci.Errorf(loci.Invalid, "this request takes no body: leave it out")
 	case errors.As(err, &tooLarge):
 		return tooLong
@@ -159,6 +170,9 @@ func (a *API) guardBody(w http.ResponseWriter, r *http.Request, described *huma.
 		return problem.At(http.StatusRequestTimeout, loci.Errorf(loci.Unavailable, "the body did not come in time"))
 	case err != nil:
 		return loci.Errorf(loci.Invalid, "the body did not come whole: %w", err)
+	}
+	if none {
+		body = nil
 	}
 	if len(body) > 0 {
 		err := checkJSON(body)
@@ -176,6 +190,10 @@ func (a *API) guardBody(w http.ResponseWriter, r *http.Request, described *huma.
 // checkContentType refuses bodies that are not called JSON: a browser's form could
 // be sent without asking the server first.
 func checkContentType(r *http.Request) error {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return problem.At(http.StatusUnsupportedMediaType, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("the encoding %.100q is not taken here", encoding),
+			Recovery: "Send the body as it is, without the header Content-Encoding."})
+	}
 	given := r.Header.Get("Content-Type")
 	if given == "" && r.ContentLength == 0 {
 		return nil

@@ -146,7 +146,7 @@ func (a *API) checkSize(place string, s *huma.Schema, value []byte) error {
 	case value[0] == '"' && s.MaxLength != nil && len(value) > longestEscape*(*s.MaxLength)+len(`""`):
 		return loci.Errorf(loci.Invalid, "%s has more than %d characters: shorten it", place, *s.MaxLength)
 	case value[0] == '[' && s.MaxItems != nil && jsonguard.Count(value) > *s.MaxItems:
-		return loci.Errorf(loci.Invalid, "%s: expected array length <= %d", place, *s.MaxItems)
+		return loci.Errorf(loci.Invalid, "%s has too many entries: send at most %d", place, *s.MaxItems)
 	case value[0] == '[' && s.Items != nil && s.Items.Type != huma.TypeString:
 		i := -1
 		return jsonguard.Each(value, func(_ string, element []byte) error {
@@ -154,9 +154,9 @@ func (a *API) checkSize(place string, s *huma.Schema, value []byte) error {
 			return a.checkSize(fmt.Sprintf("%s[%d]", place, i), s.Items, element)
 		})
 	case value[0] == '{' && s.MaxProperties != nil && jsonguard.Count(value) > *s.MaxProperties:
-		return loci.Errorf(loci.Invalid, "%s: expected object with at most %d properties", place, *s.MaxProperties)
+		return loci.Errorf(loci.Invalid, "%s has too many members: send at most %d", place, *s.MaxProperties)
 	case value[0] == '{' && s.AdditionalProperties == false && jsonguard.Count(value) > len(s.Properties)+maxUnknown:
-		return loci.Errorf(loci.Invalid, "%s: expected object with at most %d properties, the known ones", place, len(s.Properties))
+		return loci.Errorf(loci.Invalid, "%s has too many members: send at most %d, the known ones", place, len(s.Properties))
 	case value[0] == '{':
 		each, _ := s.AdditionalProperties.(*huma.Schema)
 		return jsonguard.Each(value, func(name string, member []byte) error {
@@ -189,6 +189,7 @@ func (a *API) bind() error {
 	for _, entry := range api.Paths {
 		for _, op := range operationsOf(entry) {
 			for _, p := range op.Parameters {
+				describeQuery(p)
 				b.schema(p.Name, p.Schema)
 			}
 			if op.RequestBody == nil {

@@ -150,12 +150,12 @@ func TestBoundsOfRequests(t *testing.T) {
 		{"POST", "/v1/search", `{"filter":{"a":{` + members + `}}}`, 400, "more than 100 conditions"},
 		{"POST", "/v1/search", `{"filter":{"a":` + texts(101) + `}}`, 400, "more than 100 conditions"},
 		{"POST", "/v1/items/get", `{"namespace":` + texts(17) + `,"key":"k"}`, 400, "body.namespace"},
-		{"POST", "/v1/items/get", `{"namespace":[],"key":"` + strings.Repeat("k", 1025) + `"}`, 400, "body.key: expected length <= 1024"},
+		{"POST", "/v1/items/get", `{"namespace":[],"key":"` + strings.Repeat("k", 1025) + `"}`, 400, "body.key has too many characters: send at most 1024"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{},"index":` + texts(65) + `}`, 400, "body.index"},
 		{"GET", "/v1/events?type=" + strings.Repeat("created&type=", 30) + "created", "", 400, "query.type"},
 		{"POST", "/v1/recall", `{"topic":"` + strings.Repeat("x", 16<<10+1) + `"}`, 413, "has 16385 bytes"},
 		{"POST", "/v1/items/batch", gets(250), 200, `"op":"get"`},
-		{"POST", "/v1/items/batch", gets(251), 400, "body.operations: expected array length <= 250"},
+		{"POST", "/v1/items/batch", gets(251), 400, "body.operations has too many entries: send at most 250"},
 		{"POST", "/v1/items/batch", puts(2, 1<<20-200), 200, `"op":"put"`},
 		{"POST", "/v1/items/batch", puts(2, 1<<20), 413, "operations have 2097288 bytes; the limit is 2097152: send several batches"},
 		{"POST", "/v1/items/batch", puts(1, 2<<20), 200, "value has 2097160 bytes"}, // its own route refuses it
@@ -197,11 +197,11 @@ func TestTooMuchIsRefusedUndecoded(t *testing.T) {
 		status             int
 		detail             string
 	}{
-		{"POST", "/v1/notes", `{"content":"x","tags":` + list + `}`, 400, "body.tags: expected array length <= 16"},
-		{"PUT", "/v1/items", `{"key":"k",` + members + `}`, 400, "body: expected object with at most"},
-		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, "{"+members+"}"), 400, "body.channel_values: expected object with at most 10000 properties"},
-		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, `{"a":{`+members+`}}`), 400, "body.channel_values.a: expected object with at most 2 properties"},
-		{"POST", "/v1/checkpoints/writes", `{"writes":[{},{"value":{` + members + `}}]}`, 400, "body.writes[1].value: expected object with at most 2 properties"},
+		{"POST", "/v1/notes", `{"content":"x","tags":` + list + `}`, 400, "body.tags has too many entries: send at most 16"},
+		{"PUT", "/v1/items", `{"key":"k",` + members + `}`, 400, "body has too many members: send at most"},
+		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, "{"+members+"}"), 400, "body.channel_values has too many members: send at most 10000"},
+		{"PUT", "/v1/checkpoints", fmt.Sprintf(checkpoint, `{"a":{`+members+`}}`), 400, "body.channel_values.a has too many members: send at most 2"},
+		{"POST", "/v1/checkpoints/writes", `{"writes":[{},{"value":{` + members + `}}]}`, 400, "body.writes[1].value has too many members: send at most 2"},
 		{"PUT", "/v1/items", `{"namespace":["a"],"key":"k","value":{"a":` + list[:len(list)-1] + "," + list[1:] + `}}`, 413, "the body has 300007 values; the limit is 262144"},
 		{"POST", "/v1/checkpoints/writes", `{"thread_id":"t","checkpoint_id":"` + strings.Repeat("c", n) + `","writes":[]}`, 400,
 			"body.checkpoint_id has more than 256 characters: shorten it"},

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/memory"
 )
@@ -40,18 +42,32 @@ func TestBadBodies(t *testing.T) {
 		"long value":       {"PUT", "/v1/items", item(`"` + strings.Repeat("x", 1500) + `"`), nil, 204, ""},
 		"too long value":   {"PUT", "/v1/items", item(`"` + strings.Repeat("x", 2<<10) + `"`), nil, 413, "longer than 2048 bytes"},
 		"too long":         {"POST", "/v1/search", `{"query":"` + strings.Repeat("x", 1<<10) + `"}`, nil, 413, "longer than 1024 bytes"},
-		"no body":          {"PUT", "/v1/items", "", nil, 400, "body is required"},
+		"no body":          {"PUT", "/v1/items", "", nil, 400, "the body is missing: send a JSON object"},
 		"a form":           {"POST", "/v1/search", `{}`, []string{"Content-Type: text/plain"}, 415, "text/plain"},
 		"Latin 1":          {"POST", "/v1/search", `{}`, []string{"Content-Type: application/json; charset=latin1"}, 415, "latin1"},
 		"no type":          {"POST", "/v1/search", `{}`, []string{"Content-Type: "}, 415, "not taken"},
+		"a gzip":           {"POST", "/v1/search", "\x1f\x8b", []string{"X: y", "Content-Encoding: gzip"}, 415, "encoding \\\"gzip\\\" is not taken"},
+		"as it is":         {"POST", "/v1/search", `{}`, []string{"X: y", "Content-Encoding: identity"}, 200, ""},
+		"nothing, as {}":   {"POST", "/v1/memories/x/confirm", ` {} `, nil, 404, "no such memory"},
+		"more than {}":     {"POST", "/v1/memories/x/confirm", `{"a":1}`, nil, 400, "takes no body"},
+		"much for nothing": {"POST", "/v1/memories/x/forget", strings.Repeat(" ", 65), nil, 400, "takes no body"},
 		"a GET with one":   {"GET", "/v1/info", `{}`, nil, 400, "takes no body"},
-		"null":             {"POST", "/v1/search", `null`, nil, 400, "body: "},
-		"a list":           {"POST", "/v1/search", `[]`, nil, 400, "body: expected object"},
-		"unknown property": {"POST", "/v1/search", `{"qery":"x"}`, nil, 400, "body.qery: unexpected property"},
-		"wrong type":       {"POST", "/v1/search", `{"limit":"1"}`, nil, 400, "body.limit: expected integer"},
-		"fraction":         {"POST", "/v1/search", `{"limit":1.5}`, nil, 400, "body.limit: expected integer"},
-		"missing":          {"POST", "/v1/items/get", `{"namespace":[]}`, nil, 400, "expected required property key"},
-		"unknown query":    {"GET", "/v1/notes?lmit=1", "", nil, 400, "query.lmit: unknown query parameter"},
+		"null":             {"POST", "/v1/search", `null`, nil, 400, "body must be an object"},
+		"a list":           {"POST", "/v1/search", `[]`, nil, 400, "body must be an object"},
+		"unknown property": {"POST", "/v1/search", `{"qery":"x"}`, nil, 400, "body.qery is unknown: leave it out"},
+		"wrong type":       {"POST", "/v1/search", `{"limit":"1"}`, nil, 400, "body.limit must be a whole number"},
+		"fraction":         {"POST", "/v1/search", `{"limit":1.5}`, nil, 400, "body.limit must be a whole number"},
+		"missing":          {"POST", "/v1/items/get", `{"namespace":[]}`, nil, 400, "body lacks key: add it"},
+		"unknown query":    {"GET", "/v1/notes?lmit=1", "", nil, 400, "query.lmit is unknown: this address takes limit, cursor, tag, history"},
+		"empty as_of":      {"GET", "/v1/memories?as_of=", "", nil, 400, "query.as_of is empty: leave it out"},
+		"empty tag":        {"GET", "/v1/notes?tag=a&tag=", "", nil, 400, "query.tag is empty: leave it out"},
+		"only a name":      {"GET", "/v1/notes?limit", "", nil, 400, "query.limit is empty: leave it out"},
+		"empty, needed":    {"GET", "/v1/files/content?path=", "", nil, 400, "query.path is empty: give it a value"},
+		"two limits":       {"GET", "/v1/notes?limit=1&limit=2", "", nil, 400, "query.limit comes 2 times: send it once"},
+		"same limit twice": {"GET", "/v1/events?limit=1&limit=1", "", nil, 400, "query.limit comes 2 times: send it once"},
+		"two types":        {"GET", "/v1/events?type=created&type=erased", "", nil, 200, ""},
+		"half an escape":   {"GET", "/v1/memories?as_of=%zz", "", nil, 400, "percent-encoding"},
+		"a semicolon":      {"GET", "/v1/memories?limit=1;as_of=2026-01-01", "", nil, 400, "percent-encoding"},
 		"two keys":         {"POST", "/v1/search", `{}`, []string{"Idempotency-Key: a", "Idempotency-Key: b"}, 400, "comes 2 times"},
 		"empty key":        {"POST", "/v1/search", `{}`, []string{"Idempotency-Key: "}, 400, "must not be empty"},
 		"long key":         {"POST", "/v1/search", `{}`, []string{"Idempotency-Key: " + strings.Repeat("k", 257)}, 400, "257"},
@@ -59,11 +75,60 @@ func TestBadBodies(t *testing.T) {
 		"long tool key":    {"POST", "/v1/tools/memory_search", `{"query":"x"}`, []string{"Idempotency-Key: " + strings.Repeat("k", 257)}, 400, "257"},
 	} {
 		r := b.sendWith(c.method, c.path, c.body, c.headers)
-		if r.status != c.status || !strings.Contains(r.body, c.detail) || (c.detail == "") != (r.body == "") {
+		if r.status != c.status || !strings.Contains(r.body, c.detail) || c.detail == "" && strings.Contains(r.body, "detail") {
 			t.Errorf("%s: %d %.300s; want %d with %q", name, r.status, r.body, c.status, c.detail)
 		}
 		if c.detail != "" && (r.header.Get("Content-Type") != "application/problem+json" || r.header.Get("Cache-Control") != "no-store") {
 			t.Errorf("%s: headers %v", name, r.header)
+		}
+	}
+}
+
+// The description says what is refused: no parameter of an address is empty.
+func TestParametersAreDescribed(t *testing.T) {
+	api := newBench(t, memory.Open(), nil).Config.Handler.(*API)
+	seen := 0
+	eachRoute(api, func(op *huma.Operation) {
+		for _, p := range op.Parameters {
+			if p.In != "query" {
+				continue
+			}
+			s := p.Schema
+			if s.Type == huma.TypeArray {
+				s = s.Items
+			}
+			if seen++; s.Type == huma.TypeString && s.Enum == nil && (s.MinLength == nil || *s.MinLength != 1) {
+				t.Errorf("%s may be empty, says the schema of %s", p.Name, op.OperationID)
+			}
+		}
+	})
+	if seen < 40 {
+		t.Errorf("only %d parameters", seen)
+	}
+}
+
+// What huma finds wrong is said in our words: what is wrong, and what to send.
+func TestWordsOfFaults(t *testing.T) {
+	b := newBench(t, memory.Open(), nil)
+	for _, c := range []struct{ method, path, body, detail string }{
+		{"GET", "/v1/notes?limit=0", "", "query.limit is too small: send 1 or more"},
+		{"GET", "/v1/notes?limit=1001", "", "query.limit is too large: send 1000 or less"},
+		{"GET", "/v1/notes?limit=99999999999999999999", "", "query.limit must be a whole number of at most 64 bits"},
+		{"GET", "/v1/notes?history=maybe", "", "query.history must be true or false"},
+		{"GET", "/v1/notes?cursor=" + strings.Repeat("x", 1025), "", "query.cursor has too many characters: send at most 1024"},
+		{"GET", "/v1/events?since=soon", "", "query.since cannot be read: write a date"},
+		{"GET", "/v1/files/content", "", "query.path is missing: add it"},
+		{"GET", "/v1/files?scope=none", "", "query.scope must be one of global, perThread"},
+		{"GET", "/v1/stats?all=true", "", "query.all is unknown: leave it out, this address takes no parameters"},
+		{"POST", "/v1/recall", `{"topic":7}`, "body.topic must be a string"},
+		{"POST", "/v1/recall", `{"limit":7}`, "body lacks topic: add it"},
+		{"POST", "/v1/search", `{"min_confidence":"x"}`, "body.min_confidence must be a number"},
+		{"POST", "/v1/items/batch", `{"operations":[]}`, "body.operations has too few entries: send at least 1"},
+		{"POST", "/v1/context", `{"trigger_prompt":"x","butler":""}`, "body.butler has too few characters: send at least 1"},
+	} {
+		r := b.send(c.method, c.path, c.body)
+		if r.status != 400 || !strings.Contains(r.body, `"detail":"`+c.detail) || strings.Contains(r.body, "expected ") {
+			t.Errorf("%s %.60s %s: %d %s; want %q", c.method, c.path, c.body, r.status, r.body, c.detail)
 		}
 	}
 }
@@ -95,7 +160,7 @@ func TestBadArguments(t *testing.T) {
 		detail             string
 	}{
 		{"PUT", "/v1/items", `{"namespace":[],"key":"k","value":{}}`, 400, "namespace must not be empty"},
-		{"PUT", "/v1/items", `{"namespace":null,"key":"k","value":{}}`, 400, "body.namespace: expected array"},
+		{"PUT", "/v1/items", `{"namespace":null,"key":"k","value":{}}`, 400, "body.namespace must be a list"},
 		{"PUT", "/v1/items", `{"namespace":["a.b"],"key":"k","value":{}}`, 400, "period"},
 		{"PUT", "/v1/items", `{"namespace":[""],"key":"k","value":{}}`, 400, "must not be empty"},
 		{"PUT", "/v1/items", `{"namespace":["langgraph"],"key":"k","value":{}}`, 400, "langgraph"},
@@ -117,7 +182,7 @@ func TestBadArguments(t *testing.T) {
 		{"POST", "/v1/items/batch", `{"operations":[]}`, 400, "operations"},
 		{"POST", "/v1/items/batch", `{"operations":[{"op":"drop"}]}`, 400, "op"},
 		{"POST", "/v1/items/batch", `{"operations":[{"key":"x"}]}`, 400, "op"},
-		{"POST", "/v1/items/batch", `{"operations":[{"op":"get","namespace":[],"key":"k","value":{}}]}`, 400, "operations[0].value: unexpected"},
+		{"POST", "/v1/items/batch", `{"operations":[{"op":"get","namespace":[],"key":"k","value":{}}]}`, 400, "operations[0].value is unknown"},
 		{"POST", "/v1/search", `{"mode":"fuzzy"}`, 400, "body.mode"},
 		{"POST", "/v1/search", `{"types":["graph"]}`, 400, "body.types[0]"},
 		{"POST", "/v1/search", `{"min_confidence":2}`, 400, "min_confidence is 2"},

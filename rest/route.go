@@ -178,13 +178,14 @@ func (a *API) showError(ctx huma.Context, _ string, v any) (any, error) {
 		if e == nil || len(parts) == maxParts {
 			continue
 		}
-		parts = append(parts, problem.Part{Location: e.Location, Message: e.Message})
+		words, whole := inWords(e.Location, e.Message)
+		parts = append(parts, problem.Part{Location: e.Location, Message: words})
 		if first == "" {
-			first = strings.TrimPrefix(e.Location+": "+e.Message, ": ")
+			first = whole
 		}
 	}
 	if first == "" {
-		first = model.Detail
+		_, first = inWords("the body", model.Detail)
 	}
 	id := ctx.Header(headerRequestID)
 	if model.Status >= http.StatusInternalServerError {

@@ -99,7 +99,7 @@ func TestTransferRefuses(t *testing.T) {
 		{"POST", "/v1/import", importing(t, append([]string{lines[0]}, lines[2:]...)), 400, "records is 1 but 0 were read"},
 		{"POST", "/v1/import", importing(t, []string{strings.Join(lines, "\n")}), 400, "line breaks"},
 		{"POST", "/v1/import", importing(t, []string{"no JSON"}), 400, "line 1"},
-		{"POST", "/v1/import", `{"lines":[1]}`, 400, "expected string"},
+		{"POST", "/v1/import", `{"lines":[1]}`, 400, "must be a string"},
 		{"POST", "/v1/import", `{}`, 400, "lines"},
 	} {
 		r := b.send(c.method, c.path, c.body)

@@ -46,6 +46,15 @@ func (s *Handle) messages() loci.Namespace { return s.m.Namespace().Inner(placeM
 // checkSessionID refuses what names no session.
 func checkSessionID(id string) error { return loci.CheckLabel("session_id", id) }
 
+// checkNewSessionID also refuses what does not stay in an address: by the standard of URLs
+// /v1/sessions/.. is /v1, and so is /v1/sessions/%2E%2E.
+func checkNewSessionID(id string) error {
+	if id == "." || id == ".." {
+		return loci.Errorf(loci.Invalid, "session_id is %q, which does not stay in the address of a request: choose another", id)
+	}
+	return checkSessionID(id)
+}
+
 // messageSlots begins the slots of a session's messages: equally long for every id, and
 // different for any two ids, as far as SHA-256 is.
 func messageSlots(session string) string {
@@ -133,7 +142,7 @@ func (s *Handle) draftSession(in New, now time.Time) (*state, error) {
 	if st.body.ID == "" {
 		st.body.ID = uuid.UUID(s.m.NewID()).String()
 	}
-	if err := checkSessionID(st.body.ID); err != nil {
+	if err := checkNewSessionID(st.body.ID); err != nil {
 		return nil, err
 	}
 	if st.body.Metadata, err = cleanMetadata(s.m, in.Metadata); err != nil {

@@ -321,6 +321,11 @@ func TestSessionLimits(t *testing.T) {
 			_, err := session.Of(m).Append(t.Context(), long, []session.Message{hi})
 			return err
 		}, loci.Invalid, "session_id is 300 bytes long; the limit is 256"},
+		"one point": {func() error { _, err := session.Of(m).Create(t.Context(), session.New{ID: "."}); return err }, loci.Invalid, "session_id is \".\", which does not stay in the address"},
+		"two points": {func() error {
+			_, err := session.Of(m).Append(t.Context(), "..", []session.Message{hi})
+			return err
+		}, loci.Invalid, "session_id is \"..\", which does not stay in the address"},
 		"id with NUL": {func() error { _, err := session.Of(m).Create(t.Context(), session.New{ID: "a\x00"}); return err }, loci.Invalid, "session_id"},
 		"no messages": {func() error { _, err := session.Of(m).Append(t.Context(), "s", nil); return err }, loci.Invalid, "messages must not be empty"},
 		"1001 messages": {func() error {

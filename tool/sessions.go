@@ -286,8 +286,11 @@ func searchSessions(b *base, t Tool, i Instance) *Tool {
 			return Reply{}, err
 		}
 		found, err := talks.Search(ctx, q)
+		if err == nil && len(found.Hits) == 0 && in.SessionID != "" { // of one that is not there nothing is known
+			_, err = talks.History(ctx, in.SessionID, session.HistoryQuery{Limit: 1})
+		}
 		if err != nil {
-			return Reply{}, err
+			return Reply{}, noSession(in.SessionID, err)
 		}
 		rows := make([]json.RawMessage, len(found.Hits))
 		for n, hit := range found.Hits {

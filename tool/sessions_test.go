@@ -48,6 +48,8 @@ func TestSessionTools(t *testing.T) {
 	e := newEngine(t, loci.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
 	set := setOver(t, e, Config{Entries: []Instance{{Family: FamilySessions}}})
 	ada := caller(t, loci.Vars{loci.VarUser: "ada", loci.VarSession: "harbour"})
+	refused(t, set, "memory_search_sessions", ada, `{"query":"train","session_id":"nosuch"}`, loci.NotFound,
+		"session `nosuch` not found")
 	refused(t, set, "memory_search_sessions", ada, `{"query":" "}`, loci.Invalid,
 		"query must not be empty: say what to look for, or call memory_list_sessions")
 	talk := talkOf(t, e, ada)

@@ -15,7 +15,12 @@ import (
 // blocks of all of them.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
 	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{KindFile, KindBlock}, NotLive: true}
-	return x.Each(ctx, m, f, loci.NewestFirst, x.Write)
+	return x.Each(ctx, m, f, loci.NewestFirst, func(ctx context.Context, r *loci.Record) error {
+		if r.Kind == KindBlock || r.Slot == rootSlot {
+			x.Parts++
+		}
+		return x.Write(ctx, r)
+	})
 }
 
 // importedTree is what an export says of one tree of files.
@@ -119,6 +124,7 @@ func (t *taker) checkTree(tree *importedTree) ([]*imported, error) {
 		}
 		f := &imported{
 			Imported: d, path: e.path, dir: e.body.Dir, state: e.manifest, blocks: tree.blocks[d.ID.String()],
+			body: entryBody{Source: e.body.Source},
 		}
 		if !f.dir {
 			if err := f.complete(t.m); err != nil {

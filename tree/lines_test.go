@@ -98,6 +98,9 @@ func TestExportCarriesTrees(t *testing.T) {
 			return got
 		}
 		const all = 2 + 1 + 2 + 1 + 1 // /empty /empty/dir, /b, its two files, the thread's, the note
+		if records != all {           // one number, whether it is written or read
+			t.Errorf("the export counts %d, an import %d", records, all)
+		}
 		in(m, 0, all, 0)
 		bob := locitest.Bind(t, e, "user", "bob")
 		in(bob, all, 0, 0)

@@ -14,7 +14,7 @@ import (
 
 // Export writes the memories that a query selects as [loci.Memory.Export] writes all of
 // them: those that stand for themselves by kind and state, the others by kind alone and
-// whole. Tags, Where and AsOf must not be set. It returns the number of records.
+// whole. Tags, Where and AsOf must not be set. It returns how many an import of it counts.
 func Export(
 	ctx context.Context, m *loci.Memory, w io.Writer, q Query, progress func(done int64),
 ) (n int64, err error) {
@@ -34,7 +34,8 @@ func Export(
 	in, out := io.Pipe()
 	exported := make(chan error, 1)
 	go func() {
-		_, err := m.Export(ctx, out, progress, f.read...)
+		var err error
+		n, err = m.Export(ctx, out, progress, f.read...)
 		exported <- errors.Join(err, out.CloseWithError(err))
 	}()
 	err = f.lines(in)
@@ -43,9 +44,9 @@ func Export(
 		err = failed
 	}
 	if err != nil {
-		return f.end.Records, err
+		return n - f.left, err
 	}
-	return f.end.Records, f.out.Flush()
+	return n - f.left, f.out.Flush()
 }
 
 // A filter lets the lines of an export through that were chosen.
@@ -54,6 +55,7 @@ type filter struct {
 	kept  map[loci.ID]bool   // records, those written of whole kinds too
 	whole map[loci.Kind]bool // kinds of which every record is
 	read  []loci.Kind        // what may be among the lines
+	left  int64              // records that were not kept
 	end   struct {
 		Type      string `json:"type"`
 		Records   int64  `json:"records,omitempty"`
@@ -151,6 +153,7 @@ func (f *filter) line(line []byte) error {
 			f.kept[known.ID] = true
 		}
 		if !f.kept[known.ID] {
+			f.left++
 			return nil
 		}
 		f.end.Records++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
+	"github.com/loci-memory/loci/view"
 )
 
 type eraseCmd struct {
@@ -45,6 +47,10 @@ func (c *eraseCmd) Run(a *app) error {
 		return loci.Errorf(loci.Invalid, "--expect-tenant needs --tenant-data")
 	}
 	q := loci.EraseQuery{All: c.All, Tags: c.Tag}
+	if slices.Contains(c.Kind, string(view.KindNote)) {
+		return &loci.Error{Code: loci.Invalid, Msg: "--kind note: notes are erased with the facts that have a subject, as --kind fact",
+			Recovery: "Use --kind fact, with --tag or --filter for some of them, or \"loci list --kind note\" and \"loci delete ID\"."}
+	}
 	err := checkNames("--kind", c.Kind, string(loci.KindFact), string(item.Kind), string(loci.KindRule),
 		string(loci.KindEpisode), string(session.Kind))
 	if err != nil {

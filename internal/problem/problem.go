@@ -39,7 +39,7 @@ type Problem struct { //nolint:errname // as RFC 9457 calls it
 // A Part is one thing that is wrong with a request.
 type Part struct {
 	Location string `json:"location" doc:"Where it is" example:"body.limit"`
-	Message  string `json:"message" doc:"What is wrong with it" example:"expected integer"`
+	Message  string `json:"message" doc:"What is wrong with it" example:"must be a whole number"`
 }
 
 // statuses are the HTTP status of each code.

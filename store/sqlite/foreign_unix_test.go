@@ -131,6 +131,18 @@ func TestAPathOfAShell(t *testing.T) {
 	}
 }
 
+// A root directory is hardly what somebody means who writes sqlite:$DIR/.
+func TestARootDirectory(t *testing.T) {
+	for _, path := range []string{"/", "//", "/tmp/.."} {
+		if s, err := Open(path, nil); err == nil {
+			_ = s.Close()
+			t.Errorf("%s is open", path)
+		} else {
+			wantCode(t, err, loci.Invalid, "is a root directory: write the path of a file")
+		}
+	}
+}
+
 // A database of another program stays as it is, byte by byte.
 func TestAnotherProgramsFileIsNotTouched(t *testing.T) {
 	t.Parallel()

@@ -98,6 +98,9 @@ func Open(path string, opts *Options) (*Store, error) {
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, loci.Errorf(loci.Invalid, "store path %s: %w", path, err)
 	}
+	if !s.single && filepath.Dir(s.path) == s.path { // sqlite:$DIR/ without a DIR, more likely than not
+		return nil, loci.Errorf(loci.Invalid, "store path %s is a root directory: write the path of a file that ends in .db, or of a directory for the files of tenants", path)
+	}
 	dir := s.path
 	if s.single {
 		dir = filepath.Dir(s.path)

@@ -1,5 +1,5 @@
 import { errorOfProblem, LociError } from "./errors.js";
-import { parts, type CallOptions, type Transport } from "./transport.js";
+import { listed, parts, type CallOptions, type Transport } from "./transport.js";
 import { shapes } from "./reply.js";
 
 /** A JSON object under a key of a namespace. */
@@ -117,6 +117,7 @@ export class Items {
    * or 1.5 MiB of them, go in several requests.
    */
   async batch(operations: ItemOperation[], o: CallOptions = {}): Promise<ItemOutcome[]> {
+    listed("operations", operations);
     const writes = (op: ItemOperation): boolean => op.op === "put" || op.op === "delete";
     const order = operations.map((_, i) => i);
     const results = new Array<ItemOutcome>(operations.length);

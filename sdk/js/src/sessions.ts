@@ -1,5 +1,5 @@
 import type { Correction, NamedTime } from "./memories.js";
-import { on, parts, segment, type CallOptions, type Transport } from "./transport.js";
+import { listed, on, parts, segment, type CallOptions, type Transport } from "./transport.js";
 import { session as shape, shapes } from "./reply.js";
 
 /** A message in LangChain's stored form. */
@@ -188,6 +188,7 @@ export class Sessions {
    * is none. Above 1000 messages it is several appends, each of them whole.
    */
   async append(id: string, messages: NewMessage[], o: CallOptions = {}): Promise<Appended> {
+    listed("messages", messages);
     let done: Appended | undefined;
     for (let from = 0; from === 0 || from < messages.length; from += batch) {
       const call = o.idempotencyKey === undefined || from === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${from}` };

@@ -181,6 +181,11 @@ export function on<C>(before: C | undefined, after: C, what: string): C {
   throw new LociError("unsupported", `the server's list of ${what} does not end: it goes on where it went on before`, { recovery: "See what the baseUrl leads to." });
 }
 
+/** Refuses what only looks like a list to a program without types. */
+export function listed(field: string, value: unknown): void {
+  if (!Array.isArray(value)) throw new LociError("invalid", `${field} must be a list`, { recovery: "Put it in an array." });
+}
+
 /** A part of a path. Throws for what no address can hold. */
 export function segment(field: string, value: string): string {
   if (value === "" || value === "." || value === "..") {
@@ -199,7 +204,8 @@ function headerValue(field: string, value: string): string {
 
 /** Refuses half a surrogate pair, which would silently become another text. */
 function wellFormed(field: string, value: string): string {
-  if (typeof value !== "string" || /\p{Surrogate}/u.test(value)) throw new LociError("invalid", `${field} is not well-formed Unicode`);
+  if (typeof value !== "string") throw new LociError("invalid", `${field} must be a text, not ${value === null ? "null" : typeof value}`, { recovery: "Give a string." });
+  if (/\p{Surrogate}/u.test(value)) throw new LociError("invalid", `${field} is not well-formed Unicode`, { recovery: "Leave out halves of surrogate pairs." });
   return value;
 }
 
@@ -235,10 +241,17 @@ function bounded(field: string, value: number, least: number, most: number): num
   return value;
 }
 
+/** Refuses numbers of which JSON silently makes null. */
+function finite(name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new LociError("invalid", `${name} is ${value}, which JSON cannot hold`, { recovery: "Leave it out, or send a text." });
+  return value;
+}
+
 function encode(body: unknown): string {
   try {
-    return JSON.stringify(body);
+    return JSON.stringify(body, finite);
   } catch (cause) {
+    if (LociError.is(cause)) throw cause;
     throw new LociError("invalid", "the request cannot be written as JSON", { cause, recovery: "Leave out cycles and BigInt values." });
   }
 }

@@ -53,6 +53,19 @@ describe("requests", () => {
     await expect(c.notes.get(id)).rejects.toEqual(code("not_found"));
   });
 
+  it("are refused where something else would be stored", async () => {
+    const c = client({ user: "odd" });
+    for (const a of [NaN, Infinity, -Infinity]) {
+      await expect(c.items.put({ namespace: ["n"], key: "k", value: { list: [{ a }] } })).rejects.toMatchObject({ code: "invalid", message: `a is ${a}, which JSON cannot hold`, recovery: expect.stringMatching(/./) });
+    }
+    expect(await c.items.get({ namespace: ["n"], key: "k" })).toBeUndefined();
+    for (const [id, name] of [[undefined, "undefined"], [null, "null"], [5, "number"]]) {
+      await expect(c.sessions.get(id)).rejects.toMatchObject({ code: "invalid", message: `session id must be a text, not ${name}`, recovery: expect.stringMatching(/./) });
+    }
+    await expect(c.sessions.append("s", { role: "user", content: "x" })).rejects.toMatchObject({ code: "invalid", message: "messages must be a list" });
+    await expect(c.items.batch("x")).rejects.toMatchObject({ code: "invalid", message: "operations must be a list" });
+  });
+
   it("are errors with a code and a way out", async () => {
     const error = await client().search({ limit: 0 }).catch((e) => e);
     expect(error).toBeInstanceOf(LociError);

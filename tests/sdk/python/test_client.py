@@ -111,6 +111,30 @@ def test_what_cannot_be_sent_is_refused(url, make):
     assert refused.value.code == "invalid" and refused.value.status is None  # it did not go out
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.items.put("abc", "k", {}), "namespace must be a list of texts"),
+        (lambda m: m.items.delete("abc", "k"), "namespace must be a list of texts"),
+        (lambda m: m.items.search("abc"), "namespace_prefix must be a list of texts"),
+        (lambda m: m.items.namespaces(prefix="abc"), "prefix must be a list of texts"),
+        (lambda m: m.notes.save("Likes tea.", tags="trip"), "tags must be a list of texts"),
+        (lambda m: m.notes.page(tag="trip"), "tag must be a list of texts"),
+        (lambda m: m.memories.erase(tags="trip", expect=0), "tags must be a list of texts"),
+        (lambda m: m.memories.page(kind="note"), "kind must be a list of texts"),
+        (lambda m: m.checkpoints.prune("abc", strategy="delete"), "thread_ids must be a list of texts"),
+        (lambda m: m.checkpoints.delete_for_runs("abc"), "run_ids must be a list of texts"),
+        (lambda m: m.sessions.append("s", {"role": "user", "content": "x"}), "messages must be a list of objects"),
+        (lambda m: m.sessions.append("s", "x"), "messages must be a list of objects"),
+        (lambda m: m.items.batch({"op": "get"}), "operations must be a list of objects"),
+    ],
+)
+def test_a_text_is_no_list(memory, call, message):
+    with pytest.raises(LociError, match=message) as refused:
+        call(memory)
+    assert refused.value.code == "invalid" and refused.value.recovery
+
+
 def test_errors_say_what_to_do(memory, down):
     with pytest.raises(LociError) as refused:
         memory.items.search((), limit=0)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import JSON, view
-from loci_memory.calls.call import given, on
+from loci_memory.calls.call import given, on, some_texts
 from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import AsyncTransport
 
@@ -37,9 +37,9 @@ class AsyncMemories:
         notes that were believed then.
         """
         query = {
-            "kind": None if kind is None else list(kind),
-            "state": None if state is None else list(state),
-            "tag": None if tag is None else list(tag),
+            "kind": some_texts("kind", kind),
+            "state": some_texts("state", state),
+            "tag": some_texts("tag", tag),
             "filter": None if filter is None else json.dumps(dict(filter)),
             "namespace": namespace,
             "as_of": as_of,
@@ -94,10 +94,10 @@ class AsyncMemories:
         """
         body = given(
             all=all or None,
-            kinds=None if kinds is None else list(kinds),
-            tags=None if tags is None else list(tags),
+            kinds=some_texts("kinds", kinds),
+            tags=some_texts("tags", tags),
             filter=None if filter is None else dict(filter),
-            namespace=None if namespace is None else list(namespace),
+            namespace=some_texts("namespace", namespace),
             expect=expect,
         )
         return await self._transport.run(view.erase(body), idempotency_key=idempotency_key)

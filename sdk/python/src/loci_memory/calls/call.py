@@ -76,6 +76,24 @@ def parts(values: Sequence[Any], most: int, most_bytes: int) -> list[slice]:
     return [*cuts, slice(start, len(values))] if start < len(values) else cuts
 
 
+def texts(field: str, values: Sequence[str]) -> list[str]:
+    """A list of texts. One text is refused, of which Python would make a list of its characters."""
+    if isinstance(values, (str, bytes)):
+        raise LociError("invalid", f"{field} must be a list of texts, not one text", recovery="Put it in a list.")
+    return list(values)
+
+
+def some_texts(field: str, values: Sequence[str] | None) -> list[str] | None:
+    return None if values is None else texts(field, values)
+
+
+def objects(field: str, values: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """A list of objects, which a single one and a text are not."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Sequence):
+        raise LociError("invalid", f"{field} must be a list of objects", recovery="Put what it holds in a list.")
+    return values
+
+
 def segment(field: str, value: str) -> str:
     """A part of a path."""
     if value in ("", ".", ".."):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import JSON, Call, field, given, nothing
+from loci_memory.calls.call import JSON, Call, field, given, nothing, texts
 from loci_memory.replies import Checkpoint, CheckpointPage, Copied, Erased, FetchedCheckpoint
 
 
@@ -39,12 +39,12 @@ def copy_thread(thread_id: str, target_thread_id: str) -> Call[int]:
 
 
 def prune(thread_ids: Sequence[str], strategy: str) -> Call[int]:
-    body = {"thread_ids": list(thread_ids), "strategy": strategy}
+    body = {"thread_ids": texts("thread_ids", thread_ids), "strategy": strategy}
     return Call("POST", "/v1/checkpoints/prune", Erased, body, read=field("erased"), once=True)
 
 
 def delete_for_runs(run_ids: Sequence[str]) -> Call[int]:
-    return Call("POST", "/v1/checkpoints/delete_for_runs", Erased, {"run_ids": list(run_ids)}, read=field("erased"), once=True)
+    return Call("POST", "/v1/checkpoints/delete_for_runs", Erased, {"run_ids": texts("run_ids", run_ids)}, read=field("erased"), once=True)
 
 
 def delete_thread(thread_id: str) -> Call[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import Call, field, given, nothing, parts
+from loci_memory.calls.call import Call, field, given, nothing, objects, parts, some_texts, texts
 from loci_memory.calls.form import NotOfForm
 from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 
@@ -18,17 +18,17 @@ def put(
     ttl: float | None,
     created_at: str | None = None,
 ) -> Call[None]:
-    paths = None if index is None else list(index)
-    body = given(namespace=list(namespace), key=key, value=dict(value), index=paths, ttl=ttl, created_at=created_at)
+    paths = some_texts("index", index)
+    body = given(namespace=texts("namespace", namespace), key=key, value=dict(value), index=paths, ttl=ttl, created_at=created_at)
     return Call("PUT", "/v1/items", None, body, read=nothing, once=True)
 
 
 def get(namespace: Sequence[str], key: str, refresh_ttl: bool | None) -> Call[Item | None]:
-    return Call("POST", "/v1/items/get", Item, given(namespace=list(namespace), key=key, refresh_ttl=refresh_ttl), optional=True)
+    return Call("POST", "/v1/items/get", Item, given(namespace=texts("namespace", namespace), key=key, refresh_ttl=refresh_ttl), optional=True)
 
 
 def delete(namespace: Sequence[str], key: str) -> Call[None]:
-    return Call("POST", "/v1/items/delete", None, {"namespace": list(namespace), "key": key}, read=nothing, once=True)
+    return Call("POST", "/v1/items/delete", None, {"namespace": texts("namespace", namespace), "key": key}, read=nothing, once=True)
 
 
 def search(
@@ -44,7 +44,7 @@ def search(
 ) -> Call[list[Item]]:
     conditions = None if filter is None else dict(filter)
     body = given(
-        namespace_prefix=list(prefix),
+        namespace_prefix=texts("namespace_prefix", prefix),
         query=query,
         filter=conditions,
         limit=limit,
@@ -60,7 +60,7 @@ def search(
 def namespaces(
     prefix: Sequence[str] | None, suffix: Sequence[str] | None, max_depth: int | None, limit: int | None, offset: int | None
 ) -> Call[list[tuple[str, ...]]]:
-    body = given(prefix=_labels(prefix), suffix=_labels(suffix), max_depth=max_depth, limit=limit, offset=offset)
+    body = given(prefix=some_texts("prefix", prefix), suffix=some_texts("suffix", suffix), max_depth=max_depth, limit=limit, offset=offset)
     return Call("POST", "/v1/items/namespaces", Namespaces, body, read=lambda reply: [tuple(labels) for labels in reply["namespaces"]])
 
 
@@ -70,11 +70,11 @@ BYTES = 3 << 19
 
 def batches(operations: Sequence[Mapping[str, Any]]) -> list[slice]:
     """The requests that operations come to."""
-    return parts(operations, OPERATIONS, BYTES)
+    return parts(objects("operations", operations), OPERATIONS, BYTES)
 
 
 def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[Outcome]]:
-    body = {"operations": [dict(op) for op in operations]}
+    body = {"operations": [dict(op) for op in objects("operations", operations)]}
     asked = [op.get("op") for op in operations]
 
     def results(reply: Any) -> list[Outcome]:
@@ -84,7 +84,3 @@ def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[Outcome]]:
         return done
 
     return Call("POST", "/v1/items/batch", BatchResults, body, read=results, once=any(op in ("put", "delete") for op in asked))
-
-
-def _labels(given: Sequence[str] | None) -> list[str] | None:
-    return None if given is None else list(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
+from loci_memory.calls.call import JSON, Call, field, given, nothing, segment, some_texts
 from loci_memory.replies import Context, EventPage, Found, Info, Note, NotePage, Recalled, SavedNote, Tool, ToolReply, Tools
 
 
@@ -71,4 +71,4 @@ def delete_note(id: str) -> Call[None]:
 
 
 def _note(content: str | None, tags: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> JSON:
-    return given(content=content, tags=None if tags is None else list(tags), metadata=None if metadata is None else dict(metadata))
+    return given(content=content, tags=some_texts("tags", tags), metadata=None if metadata is None else dict(metadata))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from loci_memory.calls.call import JSON, Call, given, parts, segment
+from loci_memory.calls.call import JSON, Call, given, objects, parts, segment
 from loci_memory.replies import (
     Appended,
     Cleared,
@@ -58,6 +58,7 @@ def append(id: str, messages: Sequence[Mapping[str, Any]]) -> Call[Appended]:
 
 def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> list[tuple[Call[Appended], str | None]]:
     """The appends that messages come to, each with its idempotency key; without messages one, which the server refuses."""
+    messages = objects("messages", messages)
     starts = range(0, max(len(messages), 1), BATCH)
     return [(append(id, messages[at : at + BATCH]), f"{key}:{at}" if key and at else key) for at in starts]
 

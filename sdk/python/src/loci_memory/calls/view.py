@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
+from loci_memory.calls.call import JSON, Call, field, given, nothing, segment, some_texts, texts
 from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Links, Origin, Past, Places, Stats
 
 
@@ -37,7 +37,7 @@ def supersede(
     body = given(
         content=content,
         value=None if value is None else dict(value),
-        tags=None if tags is None else list(tags),
+        tags=some_texts("tags", tags),
         metadata=None if metadata is None else dict(metadata),
         importance=importance,
         permanence=permanence,
@@ -70,12 +70,12 @@ def namespaces(limit: int | None, cursor: str | None) -> Call[Places]:
 
 
 def export(kind: Sequence[str] | None, state: Sequence[str] | None) -> Call[Export]:
-    query = given(kind=None if kind is None else list(kind), state=None if state is None else list(state))
+    query = given(kind=some_texts("kind", kind), state=some_texts("state", state))
     return Call("GET", "/v1/export", Export, query=query)
 
 
 def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
-    return Call("POST", "/v1/import", ImportReport, {"lines": list(lines)}, fragile=True)
+    return Call("POST", "/v1/import", ImportReport, {"lines": texts("lines", lines)}, fragile=True)
 
 
 def erase(body: JSON) -> Call[ErasedMemories]:

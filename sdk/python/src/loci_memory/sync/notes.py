@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import memories
-from loci_memory.calls.call import on
+from loci_memory.calls.call import on, some_texts
 from loci_memory.replies import Note, NotePage, SavedNote
 from loci_memory.transport import Transport
 
@@ -38,7 +38,7 @@ class Notes:
         self, *, tag: Sequence[str] | None = None, history: bool | None = None, limit: int | None = None, cursor: str | None = None
     ) -> NotePage:
         """Reads a page of notes and facts, newest first; with `history` also those that are no longer valid."""
-        query = {"tag": None if tag is None else list(tag), "history": history, "limit": limit, "cursor": cursor}
+        query = {"tag": some_texts("tag", tag), "history": history, "limit": limit, "cursor": cursor}
         return self._transport.run(memories.list_notes(query))
 
     def all(self, *, tag: Sequence[str] | None = None, history: bool | None = None) -> Iterator[Note]:
