@@ -14,6 +14,24 @@ import (
 func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
+	q := s.searchFor(ctx, name, p, filter, limit)
+	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
+		return hits, translate("search", err)
+	}
+	q.Begin()
+	at, hits, served, err := s.matchPresent(ctx, q)
+	if err != nil || served {
+		return hits, translate("search", err)
+	}
+	q.Trim = func() int64 { return s.trim(at) }
+	hits, err = at.search.MatchAfter(ctx, q)
+	return hits, translate("search", err)
+}
+
+// searchFor is what a search asks of the index of its tenant.
+func (s *Store) searchFor(
+	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
+) *follow.Search {
 	filter.NotLive = false
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
 	q := &follow.Search{
@@ -24,29 +42,35 @@ func (s *Store) Match(
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
-	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
-		return hits, translate("search", err)
+	return q
+}
+
+// matchPresent searches if the index shows the tenant's present state. It gives the connection back before
+// it asks the index: whoever takes in what was written has the index to itself, and may wait for a connection.
+func (s *Store) matchPresent(ctx context.Context, q *follow.Search) (at *tenant, hits []loci.Hit, served bool, err error) {
+	g, err := s.lobby.Enter(ctx, q.Tenant)
+	if err != nil {
+		return nil, nil, false, err
 	}
-	q.Begin()
-	var at *tenant
-	served := false
-	err = s.read(ctx, name, "search", func(r *reading) error {
-		if limit < 1 {
-			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
-		}
-		at = r.t
-		err := r.last()
-		if err == nil {
-			hits, served, err = at.search.Match(&r.state, q)
-		}
-		return err
+	defer s.lobby.Leave(g)
+	if q.Limit < 1 {
+		return nil, nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", q.Limit)
+	}
+	if g.Of.search.Behind() {
+		return g.Of, nil, false, nil // then it is not worth a round trip to ask by how much
+	}
+	var st batch.State
+	err = s.again(ctx, func() error {
+		return s.readOnce(ctx, g.Of, func(r *reading) error {
+			err := r.last()
+			st = r.state
+			return err
+		})
 	})
-	if err != nil || served {
-		return hits, err
+	if err == nil {
+		hits, served, err = g.Of.search.Match(&st, q)
 	}
-	q.Trim = func() int64 { return s.trim(at) }
-	hits, err = at.search.MatchAfter(ctx, q)
-	return hits, translate("search", err)
+	return g.Of, hits, served, err
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }

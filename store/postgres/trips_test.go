@@ -45,6 +45,7 @@ func TestRoundTrips(t *testing.T) {
 		want   int64
 	}{
 		{"a warm search", search, search, 1},
+		{"a search after an own write", func() { save(s) }, search, 6},
 		{"a read", read, read, 1},
 		{"a read after an own write, the first in a while", func() { read(); read(); save(s) }, read, 1},
 		{"a read after another server's write, the first in a while", func() { read(); read(); save(other) }, read, 2},
