@@ -18,6 +18,7 @@ import (
 var (
 	OfAll   = []string{listTenants, listDue}      // the statements that are about all tenants
 	OfShard = []string{takenBehind, takenByRange} // those that read a part of a shard
+	OfIDs   = takenByID                           // the one that reads records that changed
 	Tables  = tables
 	KeyOf   = batch.KeyOf
 	Version = len(migrations)

@@ -172,11 +172,19 @@ const (
 	countShard = `SELECT count(*) FROM (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.namespace = $2 AND r.kind = $3
 		AND ` + searchable + " LIMIT $4) l"
 	selectChanges = "SELECT id, namespace, gone, kind FROM loci.change WHERE tenant = $1 AND seq > $2 ORDER BY seq, gone DESC"
-	taken         = "SELECT " + recordColumns + `, v.data FROM loci.record r
+
+	taken = "SELECT " + recordColumns + `, v.data FROM loci.record r
 		LEFT JOIN loci.vector v ON v.tenant = $1 AND v.record = r.id AND v.space = $2 WHERE r.tenant = $1 AND ` + searchable
-	takenByID    = taken + " AND r.id = ANY($3)"
 	takenByShard = taken + " AND r.namespace = $3 AND r.kind = $4"
 	takenBehind  = takenByShard + " AND r.id > $6 ORDER BY r.id LIMIT $5"
+
+	// takenByID is how searches take in what was written, often a few records at a time. It looks for each one and
+	// its vectors as a [look] does: a plan for all arguments walked all vectors of the tenant for each record.
+	takenByID = "SELECT " + recordColumns + `, v.data FROM unnest((SELECT $3::bytea[])) k (v)
+		CROSS JOIN LATERAL (SELECT * FROM loci.record WHERE tenant = $1 AND id >= k.v ORDER BY id LIMIT 1) r
+		LEFT JOIN LATERAL (SELECT record, space, data FROM loci.vector WHERE tenant = $1 AND (record, space) >= (r.id, $2)
+			ORDER BY record, space LIMIT 1) v ON v.record = r.id AND v.space = $2
+		WHERE r.id = k.v AND ` + searchable
 )
 
 // Changes implements [follow.Source].
