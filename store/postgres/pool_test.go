@@ -17,7 +17,7 @@ import (
 func TestSearchesWaitWithoutAConnection(t *testing.T) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
-	s := openWith(t, d.Server, &postgres.Options{MaxConns: 1, PoolWait: 3 * time.Second})
+	s, other := openWith(t, d.Server, &postgres.Options{MaxConns: 1, PoolWait: 3 * time.Second}), openAt(t, d.Server)
 	tn := locitest.Tenant(t, "pool")
 	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
 	ctx, stop := context.WithCancel(t.Context()) // with the first failure, as each waits for long
@@ -25,9 +25,12 @@ func TestSearchesWaitWithoutAConnection(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 12 {
 		callers.Go(func() {
-			for range 4 {
-				id := loci.NewID()
-				err := s.Apply(ctx, tn, creation(id))
+			for i := range 4 {
+				id, writer := loci.NewID(), loci.Store(s)
+				if i > 0 { // so that the index is not known to be behind
+					writer = other
+				}
+				err := writer.Apply(ctx, tn, creation(id))
 				var hits []loci.Hit
 				if err == nil {
 					hits, err = s.Match(ctx, tn, loci.Probe{Text: wordOf(id)}, everywhere, 1)

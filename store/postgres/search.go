@@ -47,7 +47,9 @@ func (s *Store) searchFor(
 
 // matchPresent searches if the index shows the tenant's present state. It gives the connection back before
 // it asks the index: whoever takes in what was written has the index to itself, and may wait for a connection.
-func (s *Store) matchPresent(ctx context.Context, q *follow.Search) (at *tenant, hits []loci.Hit, served bool, err error) {
+func (s *Store) matchPresent(
+	ctx context.Context, q *follow.Search,
+) (at *tenant, hits []loci.Hit, served bool, err error) {
 	g, err := s.lobby.Enter(ctx, q.Tenant)
 	if err != nil {
 		return nil, nil, false, err
