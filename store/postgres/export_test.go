@@ -226,6 +226,17 @@ func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []err
 	return store.committer(g).Together(jobs...)
 }
 
+// FailCommit has the index of a tenant hear of a commit that was not made.
+func FailCommit(s loci.Store, name loci.Tenant) error {
+	lobby := &s.(*Store).lobby
+	g, err := lobby.Enter(context.Background(), name)
+	if err == nil {
+		g.Of.search.Wrote(1 << 40)
+		lobby.Leave(g)
+	}
+	return err
+}
+
 // SearchTogether lets one search take in what was written while n others begin, and returns how often all
 // of them read the database.
 func SearchTogether(s *Store, name loci.Tenant, p loci.Probe, f loci.Filter, n int) (reads int64, err error) {

@@ -29,6 +29,11 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatalf("%v, %v", hits, err)
 		}
 	}
+	fail := func() {
+		if err := postgres.FailCommit(s, tn); err != nil {
+			t.Fatal(err)
+		}
+	}
 	read := func() {
 		if _, err := s.Links(t.Context(), tn, id); err != nil {
 			t.Fatal(err)
@@ -46,6 +51,7 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{"a warm search", search, search, 1},
 		{"a search after an own write", func() { save(s) }, search, 6},
+		{"a search after one that followed a commit which failed", func() { fail(); search() }, search, 1},
 		{"a read", read, read, 1},
 		{"a read after an own write, the first in a while", func() { read(); read(); save(s) }, read, 1},
 		{"a read after another server's write, the first in a while", func() { read(); read(); save(other) }, read, 2},

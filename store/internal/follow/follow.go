@@ -73,6 +73,7 @@ type Index struct {
 	shelving
 	epoch   *byte        // another one each time the index begins again
 	written atomic.Int64 // the change counter of the latest write of this process
+	shown   atomic.Int64 // seq, to be read without the lock
 	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
 	bytes   atomic.Int64
 
@@ -177,15 +178,9 @@ func (x *Index) matchIf(q *Search, shows func() bool) (hits []loci.Hit, served b
 	return hits, served, err
 }
 
-// Behind reports that a search cannot be answered before the index has taken something in: a write of
-// this process, or what is being taken in right now.
-func (x *Index) Behind() bool {
-	if !x.mu.TryRLock() {
-		return true
-	}
-	defer x.mu.RUnlock()
-	return x.seq < x.written.Load()
-}
+// Behind reports that the index lacks a write of this process: a search has to take it in first. It asks for
+// no lock: who finds another search taking something in looks whether that is more than it needs.
+func (x *Index) Behind() bool { return x.shown.Load() < x.written.Load() }
 
 // caughtUp reports whether the index was brought to a state that was read since a search began, by
 // another one: where many write and search, one reads for all who wait. The caller holds the lock.
@@ -266,7 +261,7 @@ func (x *Index) takeReady() (ready []*publication) {
 func (x *Index) bring(
 	ctx context.Context, q *Search, pinned bool, st *batch.State,
 ) (need ticket, busy <-chan struct{}, err error) {
-	at := q.now()
+	at, written := q.now(), x.written.Load()
 	x.dirty, x.fresh = false, nil
 	var keys []index.Key
 	if err := q.Read(ctx, func(r Source) error {
@@ -285,6 +280,9 @@ func (x *Index) bring(
 	}
 	x.fresh = nil
 	raise(&x.seen, int64(at))
+	if x.seq < written { // that commit failed, or the database went back: no search waits for it
+		x.written.CompareAndSwap(written, x.seq)
+	}
 	for _, key := range keys {
 		if x.index.HasShard(key) {
 			x.touch(key)
