@@ -37,17 +37,12 @@ func Compare(older, newer string) Relation { return NewComparison(newer).With(ol
 type Comparison struct {
 	text, fold string
 	comparison
-	changing bool // has a word that tells of a change
 }
 
 // NewComparison prepares a text for [Comparison.With], which is then quicker for each.
 func NewComparison(newer string) *Comparison {
 	fold := Fold(newer)
 	c := &Comparison{text: newer, fold: fold, comparison: compared(newer, fold)}
-	for _, w := range c.words {
-		rest, _ := deny(w)
-		c.changing = c.changing || changing[rest] || changing[termOf(rest)]
-	}
 	return c
 }
 
@@ -127,9 +122,16 @@ func startsWithDigit(w string) bool {
 // A comparison is a text as it is compared.
 type comparison struct {
 	words     []string // all, folded
-	content   []string // without those that carry no content, stemmed; with negations left out
+	content   []said   // without those that carry no content; with negations left out
 	negations int
-	loose     int // words that [corrects] reads in another way
+	loose     int  // words that [corrects] reads in another way
+	changing  bool // has a word that tells of a change
+}
+
+// A said is a word of content.
+type said struct {
+	term    string
+	telling bool // it is no value
 }
 
 // compared takes a text apart, whose fold is given: so much of it as shows whether it is
@@ -139,17 +141,18 @@ func compared(text, fold string) (c comparison) {
 		fold = Fold(strings.ReplaceAll(text, "’", "'"))
 	}
 	c.words = appendValues(make([]string, 0, min(strings.Count(fold, " "), maxCompared)+2), fold)
-	c.content = make([]string, 0, len(c.words))
+	c.content = make([]said, 0, len(c.words))
 	for _, w := range c.words {
-		rest, denied := deny(w)
-		if denied || rest != w || fillers[w] || speakers[w] || definiteArticles[w] || indefiniteArticles[w] {
+		k := knownWord(w)
+		c.changing = c.changing || k.changing
+		if k.loose {
 			c.loose++
 		}
 		switch {
-		case negations[w] || strings.HasSuffix(w, "n't"):
+		case k.negation:
 			c.negations++
-		case !functionWordsCompared[w]:
-			c.content = append(c.content, comparedTerm(w))
+		case !k.function:
+			c.content = append(c.content, k.said)
 		}
 	}
 	return c
@@ -225,20 +228,20 @@ type share struct {
 	telling int // that are no values
 }
 
-func (s *share) add(w string) {
+func (s *share) add(w said) {
 	s.all++
-	if !isValue(w) {
+	if w.telling {
 		s.telling++
 	}
 }
 
 // difference counts each word as often as it comes, of texts of at most maxCompared words.
-func difference(a, b []string) (common, onlyA, onlyB share) {
+func difference(a, b []said) (common, onlyA, onlyB share) {
 	var matched [maxCompared]bool // of b
 	for _, w := range a {
 		at := -1
 		for i := range b {
-			if !matched[i] && b[i] == w {
+			if !matched[i] && b[i].term == w.term {
 				at = i
 				break
 			}

@@ -99,19 +99,20 @@ func stemAs(word string, l int) string {
 	return string([]byte{stemMark, languages[l].mark}) + languages[l].stem(word)
 }
 
-// stemsIn are the texts of the stems of a word in all languages; nil: the word has none.
-func stemsIn(word string) (stems []string) {
+// stemsIn are the texts of the stems of a word in all languages, one behind the other, each led by its
+// mark; "": the word has none.
+func stemsIn(word string) string {
 	if !hasStem(word) {
-		return nil
+		return ""
 	}
-	word = strings.Clone(word) // a stem may be a part of it
-	stems = make([]string, 0, len(languages))
+	var stems strings.Builder
+	stems.Grow(len(languages) * (len(word) + 2))
 	for l := range languages {
 		if !languages[l].stop[word] {
-			stems = append(stems, stemAs(word, l))
+			stems.WriteString(stemAs(word, l))
 		}
 	}
-	return stems
+	return strings.Clone(stems.String()) // of its own length
 }
 
 // isLatinWord reports whether a word is of Latin letters alone.

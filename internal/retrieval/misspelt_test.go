@@ -3,6 +3,7 @@ package retrieval
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -147,35 +148,75 @@ func TestStemsAreForgotten(t *testing.T) {
 		t.Errorf("%d stems are remembered, at most %d should be", held, maxStems)
 	}
 	for n := range maxStemmed + 10 {
-		stemsOf(strings.Repeat("a", 4+n%100) + strings.Repeat("b", n/100))
+		addStems(nil, strings.Repeat("a", 4+n%100)+strings.Repeat("b", n/100))
 	}
 	if held := len(stemmed.of); held > maxStemmed || held == 0 {
 		t.Errorf("stems of %d words are remembered, at most %d should be", held, maxStemmed)
 	}
+	for n := range maxComparedWords + 10 {
+		knownWord(strconv.Itoa(n))
+	}
+	if held := len(comparedWords.of); held > maxComparedWords || held == 0 {
+		t.Errorf("%d compared words are remembered, at most %d should be", held, maxComparedWords)
+	}
 	before := Stem("running")
 	ForgetStems()
-	if len(stems.of)+len(stemmed.of) != 0 || Stem("running") != before || before != "run" {
-		t.Errorf("%d are remembered; running is %q and %q", len(stems.of), before, Stem("running"))
+	if n := len(stems.of) + len(stemmed.of) + len(comparedWords.of); n != 0 || Stem("running") != before || before != "run" {
+		t.Errorf("%d are remembered; running is %q and %q", n, before, Stem("running"))
 	}
 }
 
-// The stems of a word in a query are found once: a second query of the same words stems nothing, and what
-// is added to the terms of a word stays with that query.
+// A text may be one word, a megabyte long, which is not remembered: not whole, and not its stem.
+func TestLongWordsAreNotRemembered(t *testing.T) {
+	defer ForgetStems()
+	ForgetStems()
+	for n, want := range map[int]int{maxTokenBytes: 1, maxTokenBytes + 1: 0} {
+		word := strings.Repeat("a", n)
+		if k := knownWord(word); k.term != word || len(comparedWords.of) != want || len(stems.of) != want {
+			t.Errorf("of a word of %d bytes %d words and %d stems are remembered", n, len(comparedWords.of), len(stems.of))
+		}
+		ForgetStems()
+	}
+}
+
+// What a comparison makes of a word is found once, and the same then.
+func TestComparedWordsAreRemembered(t *testing.T) {
+	defer ForgetStems()
+	text := strings.Fields(Fold(`No longer, now my user's the a didn't "can't" n'est seconds Monday May 5 5km is has running universities
+		Lucas changed moved kein 没有 straße Zürich's #3 % = ne cannot their`))
+	for _, w := range appendValues(nil, strings.Join(text, " ")) {
+		want := compareWord(w)
+		if first, again := knownWord(w), knownWord(w); first != want || again != want {
+			t.Errorf("%q is %v, then %v, and should be %v", w, first, again, want)
+		}
+		if n := testing.AllocsPerRun(10, func() { knownWord(w) }); n != 0 {
+			t.Errorf("to find %q again takes %v pieces of memory", w, n)
+		}
+	}
+}
+
+// The stems of a word in a query are found once: a second query of the same words stems nothing.
 func TestStemsOfAQueryAreRemembered(t *testing.T) {
 	defer ForgetStems()
-	first := stemsOf("running")
-	want := slices.Clone(first)
-	if len(first) < 2 || stemsOf("are") != nil {
-		t.Fatal(first, stemsOf("are"))
+	first := addStems([]string{"run"}, "running")
+	if len(first) < 3 || first[0] != "run" || len(addStems(nil, "are")) != 0 {
+		t.Fatal(first, addStems(nil, "are"))
 	}
-	for range 3 {
-		_ = append(stemsOf("running"), "what a query adds")
+	for l, language := range languages {
+		if want := stemAs("running", l); !slices.Contains(first[1:], want) {
+			t.Errorf("the stem %q of %c is not among %q", want, language.mark, first)
+		}
 	}
-	if n := testing.AllocsPerRun(10, func() { stemsOf("running") }); n != 0 {
+	again := make([]string, 1, len(first))
+	again[0] = "run"
+	if n := testing.AllocsPerRun(10, func() { again = addStems(again[:1], "running") }); n != 0 {
 		t.Errorf("the stems of a known word take %v pieces of memory", n)
 	}
+	if !slices.Equal(again, first) {
+		t.Errorf("%q, then %q", first, again)
+	}
 	ForgetStems()
-	if again := stemsOf("running"); !slices.Equal(again, want) || !slices.Equal(first, want) || cap(first) != len(first) {
-		t.Errorf("%q, then %q, with room for %d", want, again, cap(first))
+	if again = addStems(again[:1], "running"); !slices.Equal(again, first) {
+		t.Errorf("%q, then %q", first, again)
 	}
 }

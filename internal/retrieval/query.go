@@ -28,15 +28,15 @@ type QueryWord struct {
 	lone bool   // none does
 }
 
-// Or are the terms that count as the word: its stems in languages, and what a text may have
+// Or adds to a list the terms that count as the word: its stems in languages, and what a text may have
 // in its place. To find them takes longer than all else of [Parse], and who asks for the
 // rarest words needs those of a few.
-func (w *QueryWord) Or() (terms []string) {
+func (w *QueryWord) Or(terms []string) []string {
 	if w.lone {
-		return nil
+		return terms
 	}
 	if w.made == Word {
-		terms = stemsOf(w.word)
+		terms = addStems(terms, w.word)
 	}
 	terms = withAlternates(w.Term, terms)
 	if w.made == Pair {

@@ -1,17 +1,16 @@
 package retrieval
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/kljensen/snowball/english"
 )
 
-// Bounds of what is remembered: about 100 bytes a stem, and 400 for all stems of a word.
+// Bounds of what is remembered: about 100 bytes a stem, and 140 for all stems of a word.
 const (
 	maxStems   = 30_000
-	maxStemmed = 6_000
+	maxStemmed = 18_000
 )
 
 // A stemKey is a word in a language.
@@ -28,30 +27,36 @@ var stems = struct {
 }{of: map[stemKey]string{}}
 
 // stemmed remembers all stems that a word of a query may have, since to look them up one by one takes
-// most of what a query of known words costs.
+// most of what a query of known words costs. They stand one behind the other.
 var stemmed = struct {
 	sync.RWMutex
-	of map[string][]string
-}{of: map[string][]string{}}
+	of map[string]string
+}{of: map[string]string{}}
 
-// stemsOf are the texts of all stems that a word may have in a document, which nobody changes.
-func stemsOf(word string) []string {
+// addStems adds to a list all stems that a word may have in a document.
+func addStems(to []string, word string) []string {
 	stemmed.RLock()
 	all, ok := stemmed.of[word]
 	stemmed.RUnlock()
-	if ok {
-		return all
+	if !ok {
+		if all = stemsIn(word); all == "" {
+			return to
+		}
+		stemmed.Lock()
+		if len(stemmed.of) >= maxStemmed {
+			clear(stemmed.of)
+		}
+		stemmed.of[strings.Clone(word)] = all
+		stemmed.Unlock()
 	}
-	if all = slices.Clip(stemsIn(word)); all == nil {
-		return nil
+	for all != "" {
+		n := strings.IndexByte(all[1:], stemMark) + 1
+		if n == 0 {
+			n = len(all)
+		}
+		to, all = append(to, all[:n]), all[n:]
 	}
-	stemmed.Lock()
-	if len(stemmed.of) >= maxStemmed {
-		clear(stemmed.of)
-	}
-	stemmed.of[strings.Clone(word)] = all
-	stemmed.Unlock()
-	return all
+	return to
 }
 
 // Stem returns the stem of an English word of lower-case letters (Porter 2). It is
@@ -67,6 +72,9 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 	if ok {
 		return s
 	}
+	if len(word) > maxTokenBytes { // a text may be one word
+		return stem(word)
+	}
 	word = strings.Clone(word)
 	s = stem(word)
 	stems.Lock()
@@ -78,11 +86,14 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 	return s
 }
 
-// ForgetStems empties the remembered stems.
+// ForgetStems empties what is remembered of words.
 func ForgetStems() {
 	stemmed.Lock()
 	clear(stemmed.of)
 	stemmed.Unlock()
+	comparedWords.Lock()
+	clear(comparedWords.of)
+	comparedWords.Unlock()
 	stems.Lock()
 	defer stems.Unlock()
 	clear(stems.of)

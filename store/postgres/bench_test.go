@@ -3,7 +3,9 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/embedding"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store/postgres"
@@ -131,6 +134,54 @@ func BenchmarkSave(b *testing.B) {
 		&size,
 	)
 	b.Logf("%d bytes a record, indexes, events and changes included", size[0])
+}
+
+// BenchmarkSaveNotes is a save as agents make it, through the engine with the default embedder: each note is
+// looked at beside the notes that resemble it.
+func BenchmarkSaveNotes(b *testing.B) {
+	_, s := durable(b)
+	file, err := sqlite.Open(filepath.Join(b.TempDir(), "x"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	embedder, err := embedding.NewBuiltin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, store := range map[string]loci.Store{"postgres": s, "sqlite": file} {
+		m := locitest.Bind(b, locitest.NewEngine(b, store, loci.Options{Embedder: embedder}), "user", "u")
+		random := rand.New(rand.NewPCG(1, 2))
+		words := rand.NewZipf(random, 1.1, 3, 30_000)
+		var said atomic.Int64
+		for _, callers := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/callers: %d", name, callers), func(b *testing.B) {
+				texts := make([]string, b.N)
+				for i := range texts {
+					texts[i] = fmt.Sprint("Note ", said.Add(1))
+					for range 20 {
+						texts[i] += " the w" + strconv.FormatUint(words.Uint64()*7919, 26)
+					}
+				}
+				var n atomic.Int64
+				var group sync.WaitGroup
+				b.ReportAllocs()
+				b.ResetTimer()
+				for range callers {
+					group.Go(func() {
+						for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
+							note := loci.NewFact{Content: texts[i-1]}
+							if _, err := m.StoreFact(context.Background(), note); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				group.Wait()
+			})
+		}
+	}
 }
 
 // BenchmarkSearch compares a search with SQLite's: warm, and the first one in a process.

@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -16,6 +18,7 @@ import (
 var (
 	OfAll   = []string{listTenants, listDue}      // the statements that are about all tenants
 	OfShard = []string{takenBehind, takenByRange} // those that read a part of a shard
+	OfIDs   = takenByID                           // the one that reads records that changed
 	Tables  = tables
 	KeyOf   = batch.KeyOf
 	Version = len(migrations)
@@ -221,4 +224,57 @@ func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []err
 		jobs = append(jobs, &job{Needs: batch.NeedsOf(c), Decide: func(x *tx) error { return x.Apply(c) }})
 	}
 	return store.committer(g).Together(jobs...)
+}
+
+// FailCommit has the index of a tenant hear of a commit that was not made.
+func FailCommit(s loci.Store, name loci.Tenant) error {
+	lobby := &s.(*Store).lobby
+	g, err := lobby.Enter(context.Background(), name)
+	if err == nil {
+		g.Of.search.Wrote(1 << 40)
+		lobby.Leave(g)
+	}
+	return err
+}
+
+// SearchTogether lets one search take in what was written while n others begin, and returns how often all
+// of them read the database.
+func SearchTogether(s *Store, name loci.Tenant, p loci.Probe, f loci.Filter, n int) (reads int64, err error) {
+	ctx := context.Background()
+	g, err := s.lobby.Enter(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	defer s.lobby.Leave(g)
+	var count atomic.Int64
+	inside, release := make(chan struct{}), make(chan struct{})
+	failed := make(chan error, n+1)
+	search := func(wait func()) func() {
+		q := s.searchFor(ctx, name, p, f, 1)
+		read := q.Read
+		q.Read = func(ctx context.Context, do func(follow.Source) error) error {
+			count.Add(1)
+			wait()
+			return read(ctx, do)
+		}
+		q.Trim = func() int64 { return 0 }
+		q.Begin()
+		return func() {
+			hits, err := g.Of.search.MatchAfter(ctx, q)
+			if err == nil && len(hits) != 1 {
+				err = fmt.Errorf("%d hits", len(hits))
+			}
+			failed <- err
+		}
+	}
+	go search(func() { close(inside); <-release })()
+	<-inside
+	for range n {
+		go search(func() {})()
+	}
+	close(release)
+	for range n + 1 {
+		err = errors.Join(err, <-failed)
+	}
+	return count.Load(), err
 }

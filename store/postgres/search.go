@@ -14,6 +14,24 @@ import (
 func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
+	q := s.searchFor(ctx, name, p, filter, limit)
+	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
+		return hits, translate("search", err)
+	}
+	q.Begin()
+	at, hits, served, err := s.matchPresent(ctx, q)
+	if err != nil || served {
+		return hits, translate("search", err)
+	}
+	q.Trim = func() int64 { return s.trim(at) }
+	hits, err = at.search.MatchAfter(ctx, q)
+	return hits, translate("search", err)
+}
+
+// searchFor is what a search asks of the index of its tenant.
+func (s *Store) searchFor(
+	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
+) *follow.Search {
 	filter.NotLive = false
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
 	q := &follow.Search{
@@ -24,29 +42,37 @@ func (s *Store) Match(
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
-	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
-		return hits, translate("search", err)
+	return q
+}
+
+// matchPresent searches if the index shows the tenant's present state. It gives the connection back before
+// it asks the index: whoever takes in what was written has the index to itself, and may wait for a connection.
+func (s *Store) matchPresent(
+	ctx context.Context, q *follow.Search,
+) (at *tenant, hits []loci.Hit, served bool, err error) {
+	g, err := s.lobby.Enter(ctx, q.Tenant)
+	if err != nil {
+		return nil, nil, false, err
 	}
-	q.Begin()
-	var at *tenant
-	served := false
-	err = s.read(ctx, name, "search", func(r *reading) error {
-		if limit < 1 {
-			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
-		}
-		at = r.t
-		err := r.last()
-		if err == nil {
-			hits, served, err = at.search.Match(&r.state, q)
-		}
-		return err
+	defer s.lobby.Leave(g)
+	if q.Limit < 1 {
+		return nil, nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", q.Limit)
+	}
+	if g.Of.search.Behind() {
+		return g.Of, nil, false, nil // then it is not worth a round trip to ask by how much
+	}
+	var st batch.State
+	err = s.again(ctx, func() error {
+		return s.readOnce(ctx, g.Of, func(r *reading) error {
+			err := r.last()
+			st = r.state
+			return err
+		})
 	})
-	if err != nil || served {
-		return hits, err
+	if err == nil {
+		hits, served, err = g.Of.search.Match(&st, q)
 	}
-	q.Trim = func() int64 { return s.trim(at) }
-	hits, err = at.search.MatchAfter(ctx, q)
-	return hits, translate("search", err)
+	return g.Of, hits, served, err
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
@@ -148,11 +174,19 @@ const (
 	countShard = `SELECT count(*) FROM (SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.namespace = $2 AND r.kind = $3
 		AND ` + searchable + " LIMIT $4) l"
 	selectChanges = "SELECT id, namespace, gone, kind FROM loci.change WHERE tenant = $1 AND seq > $2 ORDER BY seq, gone DESC"
-	taken         = "SELECT " + recordColumns + `, v.data FROM loci.record r
+
+	taken = "SELECT " + recordColumns + `, v.data FROM loci.record r
 		LEFT JOIN loci.vector v ON v.tenant = $1 AND v.record = r.id AND v.space = $2 WHERE r.tenant = $1 AND ` + searchable
-	takenByID    = taken + " AND r.id = ANY($3)"
 	takenByShard = taken + " AND r.namespace = $3 AND r.kind = $4"
 	takenBehind  = takenByShard + " AND r.id > $6 ORDER BY r.id LIMIT $5"
+
+	// takenByID is how searches take in what was written, often a few records at a time. It looks for each one and
+	// its vectors as a [look] does: a plan for all arguments walked all vectors of the tenant for each record.
+	takenByID = "SELECT " + recordColumns + `, v.data FROM unnest((SELECT $3::bytea[])) k (v)
+		CROSS JOIN LATERAL (SELECT * FROM loci.record WHERE tenant = $1 AND id >= k.v ORDER BY id LIMIT 1) r
+		LEFT JOIN LATERAL (SELECT record, space, data FROM loci.vector WHERE tenant = $1 AND (record, space) >= (r.id, $2)
+			ORDER BY record, space LIMIT 1) v ON v.record = r.id AND v.space = $2
+		WHERE r.id = k.v AND ` + searchable
 )
 
 // Changes implements [follow.Source].

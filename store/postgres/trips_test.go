@@ -29,6 +29,11 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatalf("%v, %v", hits, err)
 		}
 	}
+	fail := func() {
+		if err := postgres.FailCommit(s, tn); err != nil {
+			t.Fatal(err)
+		}
+	}
 	read := func() {
 		if _, err := s.Links(t.Context(), tn, id); err != nil {
 			t.Fatal(err)
@@ -45,6 +50,8 @@ func TestRoundTrips(t *testing.T) {
 		want   int64
 	}{
 		{"a warm search", search, search, 1},
+		{"a search after an own write", func() { save(s) }, search, 6},
+		{"a search after one that followed a commit which failed", func() { fail(); search() }, search, 1},
 		{"a read", read, read, 1},
 		{"a read after an own write, the first in a while", func() { read(); read(); save(s) }, read, 1},
 		{"a read after another server's write, the first in a while", func() { read(); read(); save(other) }, read, 2},
@@ -65,8 +72,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestLooksOfWritesFindRowsByTheirKeys: what a write reads is read by the index that has the column in
-// question, by a plan for all arguments too, whatever the database has counted: nothing yet, or that
+// TestLooksOfWritesFindRowsByTheirKeys: what a write reads, and what a search reads of what was written, is
+// read by the index that has the column in question, by a plan for all arguments too, whatever the database has counted: nothing yet, or that
 // tenants are small on average. Else a save to a large tenant would read all of it.
 func TestLooksOfWritesFindRowsByTheirKeys(t *testing.T) {
 	d, giveBack := database(t)
@@ -88,11 +95,15 @@ func TestLooksOfWritesFindRowsByTheirKeys(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				found := regexp.MustCompile(`"Index Cond": "\(\(tenant = .*\) AND \(` + look.Column + ` >= `).Match(plan)
-				if !found || bytes.Contains(plan, []byte(`"Sort"`)) {
-					t.Errorf("%s, the %s plan reads more than the rows asked for: %s\n%s", when, kind, look.SQL, plan)
-				}
+				byKeys(t, when+", the "+kind+" plan", look.SQL, plan, look.Column)
 			}
+		}
+		for kind, args := range map[string][]any{"generic": nil, "custom": {nil, int64(1), [][]byte{make([]byte, 16)}}} {
+			plan, err := postgres.Explain(t.Context(), s, tn, postgres.OfIDs, args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			byKeys(t, when+", the "+kind+" plan", postgres.OfIDs, plan, "id", `ROW\(record, space\)`)
 		}
 	}
 	judge("empty")
@@ -120,6 +131,17 @@ func TestLooksOfWritesFindRowsByTheirKeys(t *testing.T) {
 		execute(t, d.Super, sql)
 	}
 	judge("counted")
+}
+
+// byKeys makes sure that a plan finds rows of a tenant as the next ones by some columns, in the order of an index.
+func byKeys(t *testing.T, when, sql string, plan []byte, columns ...string) {
+	t.Helper()
+	for _, column := range columns {
+		found := regexp.MustCompile(`"Index Cond": "\(\(tenant = .*\) AND \(` + column + ` >= `).Match(plan)
+		if !found || bytes.Contains(plan, []byte(`"Sort"`)) {
+			t.Errorf("%s reads more than the rows asked for by %s: %s\n%s", when, column, sql, plan)
+		}
+	}
 }
 
 // TestSavesThatShareACommitUseStatementsThatAreThere: writes that share a commit are of any number, and

@@ -73,6 +73,7 @@ type Index struct {
 	shelving
 	epoch   *byte        // another one each time the index begins again
 	written atomic.Int64 // the change counter of the latest write of this process
+	shown   atomic.Int64 // seq, to be read without the lock
 	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
 	bytes   atomic.Int64
 
@@ -114,7 +115,8 @@ func (q *Search) now() time.Duration {
 	return time.Since(begun)
 }
 
-// Begin notes that a search begins: what it reads from now on is of no earlier moment.
+// Begin notes that a search begins: what it reads from now on is of no earlier moment, nor is what others
+// have read for it.
 func (q *Search) Begin() { q.at = q.now() }
 
 // Wrote notes a write of this process, so that the next search of it finds what was written,
@@ -153,10 +155,15 @@ func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) 
 // Match searches if the index shows a state that was read and holds all that is needed. The
 // index may already be ahead of what this call read; never behind.
 func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool, err error) {
+	return x.matchIf(q, func() bool { return x.shows(st) })
+}
+
+// matchIf searches if the index shows what the search must see and holds all that is needed.
+func (x *Index) matchIf(q *Search, shows func() bool) (hits []loci.Hit, served bool, err error) {
 	fault, err := files.Faultless(func() (err error) {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
-		if served = x.shows(st) && x.serves(&q.Probe, &q.Filter); served {
+		if served = shows() && x.serves(&q.Probe, &q.Filter); served {
 			raise(&x.seen, int64(q.at))
 			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 		}
@@ -169,6 +176,16 @@ func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool,
 		return nil, false, nil
 	}
 	return hits, served, err
+}
+
+// Behind reports that the index lacks a write of this process: a search has to take it in first. It asks for
+// no lock: who finds another search taking something in looks whether that is more than it needs.
+func (x *Index) Behind() bool { return x.shown.Load() < x.written.Load() }
+
+// caughtUp reports whether the index was brought to a state that was read since a search began, by
+// another one: where many write and search, one reads for all who wait. The caller holds the lock.
+func (x *Index) caughtUp(q *Search) bool {
+	return x.index != nil && time.Duration(x.seen.Load()) > q.at
 }
 
 // MatchAfter brings the index up to date first, and waits for what it lacks, which is loaded
@@ -186,11 +203,17 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 	}()
 	for faults := 0; faults < 2; { // after a fault once more, from the records
 		before, busy := need, (<-chan struct{})(nil)
+		need = ticket{}
 		var st batch.State
 		var ready []*publication
+		shows := func() bool { return x.shows(&st) }
 		err = faultless(func() (err error) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
+			if x.caughtUp(q) && x.serves(&q.Probe, &q.Filter) {
+				shows = func() bool { return x.caughtUp(q) }
+				return nil
+			}
 			need, busy, err = x.bring(ctx, q, before.Pins(), &st)
 			ready = x.takeReady()
 			return err
@@ -207,7 +230,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 		}
 		if err == nil && busy == nil {
 			served := false
-			if hits, served, err = x.Match(&st, q); err != nil || served {
+			if hits, served, err = x.matchIf(q, shows); err != nil || served {
 				return hits, err
 			}
 			continue
@@ -238,7 +261,7 @@ func (x *Index) takeReady() (ready []*publication) {
 func (x *Index) bring(
 	ctx context.Context, q *Search, pinned bool, st *batch.State,
 ) (need ticket, busy <-chan struct{}, err error) {
-	at := q.now()
+	at, written := q.now(), x.written.Load()
 	x.dirty, x.fresh = false, nil
 	var keys []index.Key
 	if err := q.Read(ctx, func(r Source) error {
@@ -257,6 +280,9 @@ func (x *Index) bring(
 	}
 	x.fresh = nil
 	raise(&x.seen, int64(at))
+	if x.seq < written { // that commit failed, or the database went back: no search waits for it
+		x.written.CompareAndSwap(written, x.seq)
+	}
 	for _, key := range keys {
 		if x.index.HasShard(key) {
 			x.touch(key)

@@ -67,6 +67,7 @@ func (x *Index) advance(r Source, st *batch.State, space int64, q *Search) error
 		return err
 	}
 	x.seq = st.Seq
+	x.shown.Store(x.seq)
 	x.shelveDue()
 	return nil
 }

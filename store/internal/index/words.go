@@ -73,7 +73,7 @@ func (s *search) scoreWords(p loci.Probe) error {
 	unheard := []retrieval.QueryWord(nil)
 	var terms []string
 	for _, w := range q.Words {
-		terms = append(append(terms[:0], w.Term), w.Or()...)
+		terms = w.Or(append(terms[:0], w.Term))
 		a := s.findWord(terms)
 		switch {
 		case a.holders > 0 || w.Spelling == "" && !w.Optional || p.Quick:

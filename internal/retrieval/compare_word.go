@@ -1,0 +1,59 @@
+package retrieval
+
+import (
+	"strings"
+	"sync"
+)
+
+// maxComparedWords bounds what is remembered of words that were compared: about 100 bytes each.
+const maxComparedWords = 20_000
+
+// A comparedWord is what a comparison makes of a word. It depends on nothing but the word.
+type comparedWord struct {
+	said
+	function bool // carries no content
+	negation bool
+	loose    bool // [corrects] reads it in another way
+	changing bool // tells of a change
+}
+
+// comparedWords remembers words: each is looked for in a dozen lists and stemmed, and a note that is
+// saved is compared with four others.
+var comparedWords = struct {
+	sync.RWMutex
+	of map[string]comparedWord
+}{of: map[string]comparedWord{}}
+
+// knownWord is what a comparison makes of a word, found once. What is longer than the words of an index
+// is not remembered: a text may be one word.
+func knownWord(w string) comparedWord {
+	if len(w) > maxTokenBytes {
+		return compareWord(w)
+	}
+	comparedWords.RLock()
+	k, ok := comparedWords.of[w]
+	comparedWords.RUnlock()
+	if ok {
+		return k
+	}
+	w = strings.Clone(w) // a part of the text would keep all of it in memory
+	k = compareWord(w)
+	comparedWords.Lock()
+	if len(comparedWords.of) >= maxComparedWords {
+		clear(comparedWords.of)
+	}
+	comparedWords.of[w] = k
+	comparedWords.Unlock()
+	return k
+}
+
+func compareWord(w string) (k comparedWord) {
+	rest, denied := deny(w)
+	k.term = comparedTerm(w)
+	k.telling = !isValue(k.term)
+	k.function = functionWordsCompared[w]
+	k.negation = negations[w] || strings.HasSuffix(w, "n't")
+	k.loose = denied || rest != w || fillers[w] || speakers[w] || definiteArticles[w] || indefiniteArticles[w]
+	k.changing = changing[rest] || changing[termOf(rest)]
+	return k
+}
