@@ -73,6 +73,7 @@ type Index struct {
 	shelving
 	epoch   *byte        // another one each time the index begins again
 	written atomic.Int64 // the change counter of the latest write of this process
+	missing atomic.Int64 // such a counter that the database did not have; see Behind
 	shown   atomic.Int64 // seq, to be read without the lock
 	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
 	bytes   atomic.Int64
@@ -179,8 +180,12 @@ func (x *Index) matchIf(q *Search, shows func() bool) (hits []loci.Hit, served b
 }
 
 // Behind reports that the index lacks a write of this process: a search has to take it in first. It asks for
-// no lock: who finds another search taking something in looks whether that is more than it needs.
-func (x *Index) Behind() bool { return x.shown.Load() < x.written.Load() }
+// no lock: who finds another search taking something in looks whether that is more than it needs. A write that
+// a search has looked for in vain counts no more: its commit failed, or the database went back.
+func (x *Index) Behind() bool {
+	written := x.written.Load()
+	return x.shown.Load() < written && written != x.missing.Load()
+}
 
 // caughtUp reports whether the index was brought to a state that was read since a search began, by
 // another one: where many write and search, one reads for all who wait. The caller holds the lock.
@@ -280,8 +285,8 @@ func (x *Index) bring(
 	}
 	x.fresh = nil
 	raise(&x.seen, int64(at))
-	if x.seq < written { // that commit failed, or the database went back: no search waits for it
-		x.written.CompareAndSwap(written, x.seq)
+	if x.seq < written {
+		x.missing.Store(written)
 	}
 	for _, key := range keys {
 		if x.index.HasShard(key) {
