@@ -141,8 +141,8 @@ func TestSetupLeavesAlone(t *testing.T) {
 			if strings.Count(r.Error, path) != 1 {
 				t.Errorf("%q does not name the file once", r.Error)
 			}
-			if !errors.As(r.Err, &told) || told.Recovery == "" {
-				t.Errorf("%q has no remedy", r.Error)
+			if !errors.As(r.Err, &told) || told.Msg != r.Error || told.Recovery == "" {
+				t.Errorf("%q: what a person is told lacks something, or a remedy: %+v", r.Error, told)
 			}
 			if after := contents(t, home); after != before {
 				t.Errorf("changed from\n%s\nto\n%s", before, after)
