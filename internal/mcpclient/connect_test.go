@@ -141,6 +141,9 @@ func TestSetupLeavesAlone(t *testing.T) {
 			if strings.Count(r.Error, path) != 1 {
 				t.Errorf("%q does not name the file once", r.Error)
 			}
+			if c.code != loci.Conflict && !strings.Contains(r.Error, "; nothing was changed") {
+				t.Errorf("%q does not say that the file is as it was", r.Error)
+			}
 			if !errors.As(r.Err, &told) || told.Msg != r.Error || told.Recovery == "" {
 				t.Errorf("%q: what a person is told lacks something, or a remedy: %+v", r.Error, told)
 			}
