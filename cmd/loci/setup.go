@@ -203,6 +203,7 @@ func (c *setupCmd) list(a *app, sys mcpclient.System, found []mcpclient.Client, 
 		return all
 	}
 	rows.print(a)
+	_ = a.out.Flush() // the remarks are about the list; what ends the run shows that it failed
 	for _, r := range results {
 		if r.Err != nil {
 			a.note("%s: %s", r.Name, r.Error)

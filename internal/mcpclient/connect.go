@@ -164,7 +164,9 @@ func (c *Setup) conflict(r Result) error {
 // unreadable says what a person can do about a file that could not be read.
 func (c Client) unreadable(r Result) error {
 	if typed := (*loci.Error)(nil); errors.As(r.Err, &typed) {
-		return fmt.Errorf("%s: %w; nothing was changed", r.File, r.Err)
+		said := *typed // it names the file
+		said.Msg += "; nothing was changed"
+		return &said
 	}
 	return &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("%s: %v; nothing was changed", r.File, r.Err), Err: r.Err,
 		Recovery: "Mend the file, then run \"loci setup " + c.ID + "\"; \"loci setup --print " + c.ID + "\" shows what to enter."}

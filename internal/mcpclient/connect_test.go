@@ -114,6 +114,7 @@ func TestSetupLeavesAlone(t *testing.T) {
 		code loci.Code
 	}{
 		"a link that leads nowhere": {func(p string) error { return os.Symlink("/nowhere/at/all", p) }, "a link that leads nowhere", loci.Invalid},
+		"a link to itself":          {func(p string) error { return os.Symlink(filepath.Base(p), p) }, "its links lead round in a circle", loci.Invalid},
 		"a directory":               {func(p string) error { return os.Mkdir(p, 0o755) }, "is a directory; the client", loci.Invalid},
 		"a file that is read-only":  {func(p string) error { return os.WriteFile(p, []byte("{}"), 0o444) }, "is read-only", loci.Forbidden},
 		"no JSON":                   {func(p string) error { return os.WriteFile(p, []byte("{\n  \"mcpServers\": {,}\n}"), 0o644) }, "line 2, column 18", ""},
@@ -136,6 +137,15 @@ func TestSetupLeavesAlone(t *testing.T) {
 			if r.Err == nil || !strings.Contains(r.Error, c.want) ||
 				c.code != "" && (!errors.As(r.Err, &told) || told.Code != c.code) {
 				t.Errorf("got %q (%v)", r.Error, r.Outcome)
+			}
+			if strings.Count(r.Error, path) != 1 {
+				t.Errorf("%q does not name the file once", r.Error)
+			}
+			if c.code != loci.Conflict && !strings.Contains(r.Error, "; nothing was changed") {
+				t.Errorf("%q does not say that the file is as it was", r.Error)
+			}
+			if !errors.As(r.Err, &told) || told.Msg != r.Error || told.Recovery == "" {
+				t.Errorf("%q: what a person is told lacks something, or a remedy: %+v", r.Error, told)
 			}
 			if after := contents(t, home); after != before {
 				t.Errorf("changed from\n%s\nto\n%s", before, after)

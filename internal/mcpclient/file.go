@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -36,10 +37,14 @@ func readFile(path string) (*file, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, linked := os.Readlink(path); linked == nil {
-			return nil, loci.Errorf(loci.Invalid, "%s is a link that leads nowhere", path)
+			return nil, &loci.Error{Code: loci.Invalid, Msg: path + " is a link that leads nowhere",
+				Recovery: "Make the file that it leads to, or remove the link, and run setup again."}
 		}
 		return &file{path: path, mode: 0o600}, nil
 	case err != nil:
+		if _, refused := os.Stat(path); refused != nil {
+			err = refused // by the system: of links in a circle the function above speaks in words of Go
+		}
 		return nil, oserror.Of(path, err)
 	}
 	info, err := os.Stat(target)
@@ -51,16 +56,13 @@ func readFile(path string) (*file, error) {
 			Recovery: "Move the directory away and run setup again; \"loci setup --print\" shows what it would write."}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, loci.Errorf(loci.Invalid, "%s is no file", path)
+		return nil, &loci.Error{Code: loci.Invalid, Msg: path + " is a pipe or a device; the client keeps its servers in a file of this name",
+			Recovery: "Move it away and run setup again."}
 	}
 	if info.Size() > maxFile {
-		return nil, loci.Errorf(
-			loci.TooLarge,
-			"%s has %d bytes; setup changes files of up to %d",
-			path,
-			info.Size(),
-			maxFile,
-		)
+		return nil, &loci.Error{Code: loci.TooLarge,
+			Msg:      fmt.Sprintf("%s has %d bytes; setup changes files of up to %d", path, info.Size(), maxFile),
+			Recovery: "Enter Loci there yourself: \"loci setup --print\" shows what to write."}
 	}
 	f, err := os.Open(target)
 	if err != nil {

@@ -16,14 +16,32 @@ function program() {
         `Install again without that option, or by itself: npm install ${name}`
       : `There is no program for ${process.platform} on ${process.arch}. There is one for ${known.join(", ")}.\n` +
         `Build it from source: go install github.com/loci-memory/loci/cmd/loci@latest`;
-    process.stderr.write(`loci: ${why}\n`);
-    process.exit(6);
+    end(why);
   }
+}
+
+function end(why) {
+  process.stderr.write(`loci: ${why}\n`);
+  process.exit(6);
+}
+
+function refused(err) {
+  const remedy = err.code === "EACCES" || err.code === "EPERM"
+    ? "Allow this user to execute it. If its volume is mounted noexec, install on another one."
+    : `Install it again: npm install ${name}`;
+  end(`${path} cannot be started: ${err.code}\n${remedy}`);
 }
 
 const path = program();
 const args = process.argv.slice(2);
 if (process.execve && process.platform !== "win32") {
+  // Node ends with a trace of its own where it may not execute the program.
+  const { accessSync, constants } = require("node:fs");
+  try {
+    accessSync(path, constants.X_OK);
+  } catch (err) {
+    refused(err);
+  }
   // The program takes this process over: streams, signals and exit code are its own. Node
   // calls that experimental, on standard error, where the program's own words belong.
   process.emitWarning = () => {};
@@ -33,10 +51,7 @@ const child = require("node:child_process").spawn(path, args, { stdio: "inherit"
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
-child.on("error", (err) => {
-  process.stderr.write(`loci: ${path} cannot be started: ${err.message}\n`);
-  process.exit(6);
-});
+child.on("error", refused);
 child.on("exit", (code, signal) => {
   if (signal) {
     process.removeAllListeners(signal);
