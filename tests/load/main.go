@@ -136,7 +136,10 @@ func (s *server) overload(ctx context.Context, surface string, each time.Duratio
 // one that makes the server load large indexes. The loads of a table are sent in turn several
 // times, and each is compared with its share before it.
 func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold int) error {
-	peak := s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2)
+	peak := 0.0
+	for range 3 { // as the machine answers more at one moment than at another
+		peak = max(peak, s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2))
+	}
 	share := peak / float64(len(tenants))
 	others := work{surface: "REST", tenants: tenants[1:]}
 	heavy := work{surface: "REST", tenants: tenants[:1]}
@@ -173,7 +176,7 @@ func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold 
 	}
 	compare("for ten times its share", func(ctx context.Context) { s.open(ctx, heavy, 10*share, time.Hour) })
 	for n := range 4 {
-		if err := s.fill(ctx, tenants[0], fmt.Sprint("cold", n), cold); err != nil {
+		if err := s.bring(ctx, tenants[0], fmt.Sprint("cold", n), cold); err != nil {
 			return err
 		}
 	}
