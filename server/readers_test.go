@@ -214,8 +214,11 @@ func (s *stand) Accept() (net.Conn, error) {
 
 func (c *standing) Write(p []byte) (int, error) {
 	if c.takes -= len(p); c.takes < 0 {
-		c.of.stands <- struct{}{}
-		<-c.ended
+		select {
+		case c.of.stands <- struct{}{}:
+			<-c.ended
+		case <-c.ended: // TLS says goodbye to a connection that nobody waits for any more
+		}
 	}
 	return c.Conn.Write(p)
 }
