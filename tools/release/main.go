@@ -113,7 +113,24 @@ func run(ctx context.Context, args []string) error {
 	if err := r.describe(); err != nil {
 		return err
 	}
+	if err := r.ready(); err != nil {
+		return err
+	}
 	return r.make()
+}
+
+// ready refuses what would end the release after it has built for an hour: plugins of another version, and a
+// key that cannot sign. A part of a release has no plugins, as it has no manifests.
+func (r *release) ready() error {
+	if key := os.Getenv(keyVariable); key != "" {
+		if _, err := readKey(key); err != nil {
+			return err
+		}
+	}
+	if len(r.platforms) != len(platforms) {
+		return nil
+	}
+	return r.plugins()
 }
 
 // describe asks git what is released.

@@ -100,9 +100,6 @@ func (r *release) manifests() error {
 	if len(r.platforms) != len(platforms) {
 		return nil
 	}
-	if err := r.plugins(); err != nil {
-		return err
-	}
 	for template, name := range map[string]string{
 		"homebrew/loci.rb": "loci.rb", "scoop/loci.json": "loci.json", "aur/PKGBUILD": "PKGBUILD",
 		"registry/server.json": "server.json", "nix/flake.nix": "flake.nix", "compose/compose.yaml": "compose.yaml",

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -299,6 +300,19 @@ func TestRefusesWhatIsNoRelease(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
+	root, out := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "x")
+	refused := func(want string, args ...string) {
+		t.Helper()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // else it would build
+		defer stop()
+		err := run(ctx, append(args, "-root", root, "-out", out))
+		if _, made := os.Stat(out); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(made, fs.ErrNotExist) {
+			t.Errorf("%v: %v; the folder: %v", args, err, made)
+		}
+	}
+	refused("set it to 99.0.0", "-version", "99.0.0")
+	t.Setenv(keyVariable, "no key")
+	refused("is no PEM", "-version", "99.0.0-rc.1", "-only", "linux/amd64")
 }
 
 // The chart is what helm package makes: Chart.yaml is filled in, the templates are Helm's.
