@@ -10,8 +10,9 @@ import (
 func TestBlank(t *testing.T) {
 	for text, blank := range map[string]bool{
 		" \t\r\n\u00a0\u2028\u3000": true, //nolint:gocritic // white space is what is tried
-		"": true, "\x00\x1b\x7f\u0085": true,
-		"\u200b": true, "\u200c\u200d\u2060\ufeff\u00ad\u202e": true, "\u180e\u180b\ufe0f\U000e0101": true,
+		"":                          true,
+		"\x00\x1b\x7f\u0085":        true,
+		"\u200b":                    true, "\u200c\u200d\u2060\ufeff\u00ad\u202e": true, "\u180e\u180b\ufe0f\U000e0101": true,
 		"\u115f\u1160\u3164\uffa0\u034f\u17b4": true, "\U000e0041": true, "\u2800": true,
 		".": false, "\u200b.\u200b": false, "\u0301": false, "\ufffd": false, "\xff": false, "👩\u200d🚀": false,
 		"می\u200cخواهم": false, "\ue000": false, strings.Repeat("\u200b", 1000) + "x": false,

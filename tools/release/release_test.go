@@ -306,7 +306,8 @@ func TestRefusesWhatIsNoRelease(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // else it would build
 		defer stop()
 		err := run(ctx, append(args, "-root", root, "-out", out))
-		if _, made := os.Stat(out); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(made, fs.ErrNotExist) {
+		_, made := os.Stat(out)
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(made, fs.ErrNotExist) {
 			t.Errorf("%v: %v; the folder: %v", args, err, made)
 		}
 	}
