@@ -136,10 +136,7 @@ func (s *server) overload(ctx context.Context, surface string, each time.Duratio
 // one that makes the server load large indexes. The loads of a table are sent in turn several
 // times, and each is compared with its share before it.
 func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold int) error {
-	peak := 0.0
-	for range 3 { // as the machine answers more at one moment than at another
-		peak = max(peak, s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2))
-	}
+	peak := middle(3, func(int) float64 { return s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2) })
 	share := peak / float64(len(tenants))
 	others := work{surface: "REST", tenants: tenants[1:]}
 	heavy := work{surface: "REST", tenants: tenants[:1]}
