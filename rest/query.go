@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -39,11 +40,10 @@ func guardQuery(op *huma.Operation, raw string) error {
 		}
 		delete(given, p.Name)
 	}
-	for name := range given {
-		if len(known) == 0 {
-			return loci.Errorf(loci.Invalid, "query.%.64s is unknown: leave it out, this address takes no parameters", name)
-		}
-		return loci.Errorf(loci.Invalid, "query.%.64s is unknown: this address takes %s", name, strings.Join(known, ", "))
+	if unknown := slices.Sorted(maps.Keys(given)); len(unknown) > 0 && len(known) == 0 {
+		return loci.Errorf(loci.Invalid, "query.%.64s is unknown: leave it out, this address takes no parameters", unknown[0])
+	} else if len(unknown) > 0 {
+		return loci.Errorf(loci.Invalid, "query.%.64s is unknown: this address takes %s", unknown[0], strings.Join(known, ", "))
 	}
 	return nil
 }

@@ -125,7 +125,6 @@ func New(o Options) (*API, error) {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", "" // the description is a route of ours
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", publishedName)
 	config.CreateHooks = nil // no $schema in bodies
-	config.RejectUnknownQueryParameters = true
 	asJSON := huma.Format{Marshal: encode, Unmarshal: decode}
 	config.Formats = map[string]huma.Format{"application/json": asJSON, "json": asJSON} // the second is the end of problem+json
 	config.Transformers = []huma.Transformer{a.showError}

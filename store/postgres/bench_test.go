@@ -136,7 +136,7 @@ func BenchmarkSave(b *testing.B) {
 	b.Logf("%d bytes a record, indexes, events and changes included", size[0])
 }
 
-// BenchmarkSaveNotes is a save as agents make it, through the engine with the default embedder: each note is
+// BenchmarkSaveNotes is a save through the engine with the default embedder, without the surface that agents use: each note is
 // looked at beside the notes that resemble it.
 func BenchmarkSaveNotes(b *testing.B) {
 	_, s := durable(b)

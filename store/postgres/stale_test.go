@@ -61,4 +61,15 @@ func TestSearchesMayBeStale(t *testing.T) {
 	if finds(stale, own) {
 		t.Error("a server finds what it has erased")
 	}
+	// A commit whose answer was lost may come yet, also when a search has looked for it in vain.
+	own = save(stale)
+	finds(stale, own)
+	if err := postgres.FailCommit(stale, tn); err != nil {
+		t.Fatal(err)
+	}
+	finds(stale, own)
+	theirs = save(other)
+	if !finds(stale, theirs) {
+		t.Error("a server that may lack a write of its own does not look for it any more")
+	}
 }
