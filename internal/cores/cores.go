@@ -73,3 +73,24 @@ func Alike(work func()) func() {
 		work()
 	}
 }
+
+// Each calls do for 0 to n-1, side by side on the processors that this process may use, and returns when all
+// have ended. Where the caller gives way there are two at once, for which there are spare ones.
+func Each(n int, do func(i int)) {
+	beside := Usable() - 1
+	if spare.Load() && lowered() {
+		beside = extra - 1
+	}
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
+	}
+	var others sync.WaitGroup
+	for range min(beside, n-1) {
+		others.Go(Alike(work))
+	}
+	work()
+	others.Wait()
+}

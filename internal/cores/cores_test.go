@@ -2,6 +2,8 @@ package cores
 
 import (
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -51,5 +53,33 @@ func TestGiveWayOnlyWithSpare(t *testing.T) {
 	})
 	if n := GaveWay() - before; n != 0 {
 		t.Errorf("%d goroutines gave way", n)
+	}
+}
+
+// Each does everything once, and as much at once as may be.
+func TestEach(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 100} {
+		var done sync.Map
+		var running, most atomic.Int64
+		Each(n, func(i int) {
+			now := running.Add(1)
+			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+			}
+			for now < int64(min(n, Usable())) && most.Load() < int64(min(n, Usable())) { // the others come, too
+				runtime.Gosched()
+			}
+			running.Add(-1)
+			if _, twice := done.LoadOrStore(i, true); twice {
+				t.Errorf("%d is done twice of %d", i, n)
+			}
+		})
+		for i := range n {
+			if _, ok := done.Load(i); !ok {
+				t.Errorf("%d is not done of %d", i, n)
+			}
+		}
+		if most := most.Load(); most != int64(min(n, Usable())) {
+			t.Errorf("of %d there were %d at once; want %d", n, most, min(n, Usable()))
+		}
 	}
 }

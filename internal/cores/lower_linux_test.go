@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +46,31 @@ func TestGiveWay(t *testing.T) {
 	if n := GaveWay() - before; n != 2 {
 		t.Errorf("%d goroutines gave way; want 2", n)
 	}
+}
+
+// What gives way does two things at once, both of which give way.
+func TestEachGivesWay(t *testing.T) {
+	defer Spare()()
+	alone(func() {
+		GiveWay()
+		var both sync.WaitGroup
+		both.Add(2)
+		Each(2, func(int) {
+			both.Done()
+			both.Wait()
+			if !lowered() {
+				t.Error("a part does not give way")
+			}
+		})
+		var running atomic.Int64
+		Each(100, func(int) {
+			if running.Add(1) > extra {
+				t.Error("more run at once than there are spare processors for")
+			}
+			runtime.Gosched()
+			running.Add(-1)
+		})
+	})
 }
 
 // The thread ends with the goroutine: nobody else gets it.

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/segment"
 )
 
 // shelving is what a load has to do with the folder.
@@ -37,17 +39,26 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 	if len(m.Segments) == 0 || m.space() != space || m.Seq > now.seq || m.Seq < max(now.floor, now.dropped) {
 		return false, nil
 	}
+	type opened struct {
+		segment *segment.Segment
+		book    *book
+		err     error
+	}
+	parts := make([]opened, len(m.Segments))
+	cores.Each(len(parts), func(i int) { // every byte is looked at
+		p := &parts[i]
+		p.segment, p.book, p.err = f.shelf.openKept(m.Segments[i], origin(key, s, space))
+	})
 	whole := index.New(space)
 	whole.AddShard(one.key)
-	for _, k := range m.Segments {
-		g, b, err := f.shelf.openKept(k, origin(key, s, space))
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				f.logError("read a part of the index; it is made again", err)
+	for i, p := range parts {
+		if p.err != nil {
+			if !errors.Is(p.err, fs.ErrNotExist) {
+				f.logError("read a part of the index; it is made again", p.err)
 			}
 			return false, nil
 		}
-		whole.Attach(one.key, g, b, k.Gone)
+		whole.Attach(one.key, p.segment, p.book, m.Segments[i].Gone)
 	}
 	one.index, one.seq, one.shelving.wiped = whole, m.Seq, m.Wiped
 	one.after, one.read = m.Upto, int64(whole.Records(one.key))

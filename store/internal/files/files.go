@@ -45,11 +45,23 @@ func Open(path string, origin segment.Origin) (g *segment.Segment, m *Mapping, e
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	data, unmap, err := mapFile(in, int(info.Size()))
+	return openMapped(in, int(info.Size()), origin)
+}
+
+// openMapped maps a file of so many bytes. One that somebody has cut meanwhile is refused.
+func openMapped(in *os.File, size int, origin segment.Origin) (g *segment.Segment, m *Mapping, err error) {
+	data, unmap, err := mapFile(in, size)
 	if err != nil {
 		return nil, nil, err
 	}
-	if g, err = segment.Open(data, origin); err != nil {
+	fault, err := Faultless(func() (err error) {
+		g, err = segment.Open(data, origin)
+		return err
+	})
+	if fault != nil {
+		err = errors.Join(segment.ErrUnusable, fault)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, unmap(data))
 	}
 	m = &Mapping{data}
