@@ -1,0 +1,108 @@
+package retrieval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What tells a correction from another text at the edges of its rules.
+func TestCompareAtTheEdges(t *testing.T) {
+	for _, c := range []struct {
+		older, newer string
+		want         Relation
+	}{
+		{"The database is Postgres", "The database is MySQL", Changed}, // a subject of one word
+		{"Prefers hot", "Prefers cold", Changed},                       // nobody is named
+		{"We use plan M", "We use plan m", Same},                       // no number, so no unit
+		{"The door is unable to close", "The door is able to close", Changed},
+		{"The door is able to close", "The door is unable to close", Changed},
+	} {
+		if got := Compare(c.older, c.newer); got != c.want {
+			t.Errorf("%q → %q is %s, want %s", c.older, c.newer, got, c.want)
+		}
+	}
+}
+
+// A text of as many words as are compared is, and one with a word more is not, whichever is the newer one.
+func TestCompareUpToALength(t *testing.T) {
+	words := make([]string, maxCompared+1)
+	for i := range words {
+		words[i] = "a" + strings.Repeat("b", i%20) + strings.Repeat("c", i/20)
+	}
+	most, more := strings.Join(words[:maxCompared], " "), strings.Join(words, " ")
+	less := strings.Join(words[:maxCompared-1], " ")
+	for _, c := range []struct {
+		older, newer string
+		want         Relation
+	}{{less, most, Rephrased}, {most, less, Rephrased}, {most, more, Unrelated}, {more, most, Unrelated}} {
+		if got := Compare(c.older, c.newer); got != c.want {
+			t.Errorf("%d → %d bytes is %s, want %s", len(c.older), len(c.newer), got, c.want)
+		}
+	}
+}
+
+func TestAddressesAndOpposites(t *testing.T) {
+	for word, want := range map[string]bool{"a.b": true, ".b": false, "b.": false, "a/b": true, "a@b": true, "ab": false} {
+		if isAddress(word) != want {
+			t.Errorf("%q is an address: %t", word, !want)
+		}
+	}
+	for _, c := range []struct {
+		x, y string
+		want bool
+	}{{"able", "unable", true}, {"unable", "able", true}, {"act", "unact", false}, {"unact", "act", false}} {
+		if antonym(nil, c.x, c.y) != c.want {
+			t.Errorf("%q and %q are opposites: %t", c.x, c.y, !c.want)
+		}
+	}
+}
+
+// A capital makes a name from the second word on.
+func TestNamesOfASentence(t *testing.T) {
+	var names []bool
+	for _, w := range sentenceOf("My Anna met bob and Carla").words {
+		names = append(names, w.name)
+	}
+	if want := []bool{false, true, false, false, false, true}; !slices.Equal(names, want) {
+		t.Errorf("names are %v; want %v", names, want)
+	}
+}
+
+// Letters beyond ASCII are capitals or small as others are.
+func TestCompoundsBeyondASCII(t *testing.T) {
+	if s := shapeOf("größe"); s != (shape{}) {
+		t.Errorf("größe is %+v", s)
+	}
+	for word, want := range map[string]string{"müsliRiegel": "müsli Riegel", "größeÄnderung": "größe Änderung", "größe": "größe"} {
+		if got := strings.Join(splitCompound(word, false), " "); got != want {
+			t.Errorf("%s has the parts %q; want %q", word, got, want)
+		}
+	}
+}
+
+// Up to four words with hyphens are written together, too.
+func TestWordsWithHyphens(t *testing.T) {
+	for text, want := range map[string]bool{"state-of-the-art": true, "e-mail": true, "one-two-three-four-five": false} {
+		joined := false
+		Analyze("a "+text+" thing", func(k Token) {
+			joined = joined || k.Text == strings.ReplaceAll(text, "-", "")
+		})
+		if joined != want {
+			t.Errorf("%s is written together: %t", text, joined)
+		}
+	}
+}
+
+// A phrase that is not closed is no phrase, and none of its words is lost.
+func TestPhraseThatIsNotClosed(t *testing.T) {
+	q := Parse(`say "hello there friend`, 10)
+	var words []string
+	for _, w := range q.Words {
+		words = append(words, w.Term)
+	}
+	if got := fmt.Sprint(words, len(q.Phrases)); got != "[say hello friend] 0" {
+		t.Errorf("it asks for %s", got)
+	}
+}
