@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,6 +31,11 @@ func (s *Server) Handler() http.Handler {
 		r.Header.Del(headerConnection) // each request stands for itself
 		if r.Method != http.MethodPost {
 			inner.ServeHTTP(w, r)
+			return
+		}
+		if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+			refuseHTTP(w, http.StatusUnsupportedMediaType, nil, &fault{jsonrpc.CodeInvalidRequest, "encoding",
+				fmt.Sprintf("the encoding %.100q is not taken here: send the message as it is, without the header Content-Encoding", encoding)})
 			return
 		}
 		var body []byte

@@ -82,6 +82,24 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 	}
 }
 
+// TestEncodedBodies: a body that is compressed is called so, not broken JSON.
+func TestEncodedBodies(t *testing.T) {
+	b := newBench(t, Limits{}, func(*Options) {})
+	for encoding, want := range map[string]int{"gzip": 415, "identity": 200, "": 200} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(callLine("7", "echo", `{}`)))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if encoding != "" {
+			r.Header.Set("Content-Encoding", encoding)
+		}
+		w := httptest.NewRecorder()
+		b.Handler().ServeHTTP(w, r)
+		if w.Code != want || want == 415 && !strings.Contains(w.Body.String(), `"reason":"encoding"`) {
+			t.Errorf("%q is answered by %d %s", encoding, w.Code, w.Body)
+		}
+	}
+}
+
 // TestListenersGiveTheirSlotBack: a client that only listens uses no processor, so it holds no
 // slot. A batch keeps its slot, since other calls may run beside the listening one.
 func TestListenersGiveTheirSlotBack(t *testing.T) {
