@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/internal/admission"
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 // Handler serves the same tools over HTTP, without sessions, with the same guard
@@ -33,7 +33,7 @@ func (s *Server) Handler() http.Handler {
 			inner.ServeHTTP(w, r)
 			return
 		}
-		if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		if encoding := r.Header.Get("Content-Encoding"); !jsonguard.Plain(encoding) {
 			refuseHTTP(w, http.StatusUnsupportedMediaType, nil, &fault{jsonrpc.CodeInvalidRequest, "encoding",
 				fmt.Sprintf("the encoding %.100q is not taken here: send the message as it is, without the header Content-Encoding", encoding)})
 			return

@@ -190,7 +190,7 @@ func (a *API) guardBody(w http.ResponseWriter, r *http.Request, described *huma.
 // checkContentType refuses bodies that are not called JSON: a browser's form could
 // be sent without asking the server first.
 func checkContentType(r *http.Request) error {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := r.Header.Get("Content-Encoding"); !jsonguard.Plain(encoding) {
 		return problem.At(http.StatusUnsupportedMediaType, &loci.Error{Code: loci.Invalid, Msg: fmt.Sprintf("the encoding %.100q is not taken here", encoding),
 			Recovery: "Send the body as it is, without the header Content-Encoding."})
 	}

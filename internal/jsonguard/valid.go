@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -251,3 +252,6 @@ func unquote(quoted []byte) (text string, err error) {
 	err = json.Unmarshal(quoted, &text)
 	return text, err
 }
+
+// Plain reports whether a body that comes with this header Content-Encoding is JSON as it is.
+func Plain(encoding string) bool { return encoding == "" || strings.EqualFold(encoding, "identity") }
