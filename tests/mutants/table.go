@@ -29,15 +29,21 @@ func readTable(path string) ([]*mutant, error) {
 	}
 	var all []*mutant
 	var m *mutant
-	for i, line := range strings.Split(string(data), "\n") {
+	lines := strings.Split(string(data), "\n")
+	for i, line := range lines {
 		key, value, _ := strings.Cut(line, ": ")
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case key == "mutant":
+			if i > 0 && lines[i-1] != "" { // as a merge leaves two that were added at once
+				return nil, fmt.Errorf("%s:%d: put an empty line before a mutant", path, i+1)
+			}
 			m = &mutant{line: i + 1, requirement: value}
 			all = append(all, m)
 		case m == nil:
 			return nil, fmt.Errorf("%s:%d: a mutant begins with \"mutant: \"", path, i+1)
+		case key == "test" && m.test != "":
+			return nil, fmt.Errorf("%s:%d: the mutant of line %d has a test: is this one of another?", path, i+1, m.line)
 		case key == "test":
 			m.test = value
 			if dir, test, ok := strings.Cut(

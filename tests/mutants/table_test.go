@@ -65,6 +65,26 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestReadTable: rows that a merge has run together are refused.
+func TestReadTable(t *testing.T) {
+	for text, fault := range map[string]string{
+		"mutant: a\ntest: TestA\n- x\n+ y\n\nmutant: b\ntest: p TestB\n- z\n": "",
+		"mutant: a\ntest: TestA\n- x\nmutant: b\ntest: TestB\n- z\n":          ":4: put an empty line before a mutant",
+		"mutant: a\ntest: TestA\ntest: TestB\n- z\n":                          ":3: the mutant of line 1 has a test",
+		"test: TestA\n":          ":1: a mutant begins with",
+		"mutant: a\n\nbest: b\n": ":3: \"best: b\" is none of",
+	} {
+		path := filepath.Join(t.TempDir(), "table.txt")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := readTable(path)
+		if fault == "" && (err != nil || len(all) != 2) || fault != "" && (err == nil || !strings.Contains(err.Error(), fault)) {
+			t.Errorf("%q: %d mutants, %v; want %q", text, len(all), err, fault)
+		}
+	}
+}
+
 // TestLocate: a text is found wherever it is, once, whatever the white space around it.
 func TestLocate(t *testing.T) {
 	tr := &tree{
