@@ -66,6 +66,9 @@ func (a *app) command(args []string) error {
 		a.flags = &flags{}
 		return a.welcome()
 	}
+	if err := areText(args); err != nil {
+		return err
+	}
 	args, err := a.withNext(asFlags(args))
 	if err != nil {
 		return err
