@@ -110,8 +110,7 @@ func (p Principal) May(s Scope) bool { return slices.Contains(p.scopes, s) }
 // Scopes returns a copy of what the principal may do.
 func (p Principal) Scopes() []Scope { return slices.Clone(p.scopes) }
 
-// ElevatedFrom returns the tenant an elevated principal comes from, or the zero
-// Tenant.
+// ElevatedFrom returns the tenant an elevated principal comes from, or the zero Tenant.
 func (p Principal) ElevatedFrom() Tenant { return p.from }
 
 // WithElevationUntil returns a principal that may act in other tenants until end; zero: always.

@@ -228,11 +228,10 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return "", "", &Error{Code: Internal, Op: op, Err: err}
+		return "", "", Errorf(Invalid, "the request is not JSON: %s", jsonform.Fault(err))
 	}
 	key = digest(m.view.Actor, m.view.Namespace.Key(), m.view.IdempotencyKey)
-	// The fingerprint includes the key: the digest of a short text alone could be
-	// guessed.
+	// The fingerprint includes the key: the digest of a short text alone could be guessed.
 	return key, digest(key, op, string(body)), nil
 }
 
