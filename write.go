@@ -25,8 +25,7 @@ const maxAttempts = 64
 // write is then decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
-// A Decision is what a write wants: the change, the reply, and the record the
-// reply speaks of.
+// A Decision is what a write wants: the change, the reply, and the record the reply speaks of.
 type Decision[R any] struct {
 	Change Change
 	Reply  R
