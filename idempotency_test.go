@@ -264,8 +264,10 @@ func TestPagesOfMemoriesAreWhole(t *testing.T) {
 	facts, _, err3 := m.Facts(t.Context(), loci.FactQuery{}, page)
 	rules, _, err4 := m.Rules(t.Context(), loci.RuleQuery{}, page)
 	episodes, _, err5 := m.Episodes(t.Context(), loci.EpisodeQuery{}, page)
-	if err := errors.Join(err, err2, err3, err4, err5); err != nil || facts[0].Content != "a note" || facts[0].Confidence != 1 ||
-		rules[0].Content != "a rule" || episodes[0].Butler != "b" {
-		t.Errorf("%+v %+v %+v %v", facts, rules, episodes, err)
+	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
+	if facts[0].Content != "a note" || facts[0].Confidence != 1 || rules[0].Content != "a rule" || episodes[0].Butler != "b" {
+		t.Errorf("%+v %+v %+v", facts, rules, episodes)
 	}
 }

@@ -110,7 +110,8 @@ func TestDeleteExtentChecksItsPath(t *testing.T) {
 	writeTo(t, files, "/d/a")
 	for path, want := range map[string]error{"": loci.ErrInvalid, "x/..": loci.ErrInvalid, "$": loci.ErrInvalid,
 		"d": loci.ErrConflict, "/d/": loci.ErrConflict, "/": loci.ErrConflict, "nothing": nil} {
-		if n, err := files.DeleteExtent(t.Context(), tree.Extent{Path: path}); !errors.Is(err, want) || n != (tree.Counts{}) {
+		n, err := files.DeleteExtent(t.Context(), tree.Extent{Path: path})
+		if !errors.Is(err, want) || n != (tree.Counts{}) {
 			t.Errorf("the path %q: %+v, %v; want %v", path, n, err, want)
 		}
 	}

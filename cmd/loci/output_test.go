@@ -63,7 +63,8 @@ func TestFullOutput(t *testing.T) {
 	env := config.Environ{"HOME=" + t.TempDir()}
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "loci.db")
 	text := strings.Repeat("long enough for the stream to be asked ", 200)
-	if code := run(t.Context(), []string{store, "save", text}, strings.NewReader(""), io.Discard, io.Discard, env); code != exitOK {
+	in := strings.NewReader(text)
+	if code := run(t.Context(), []string{store, "save", "-"}, in, io.Discard, io.Discard, env); code != exitOK {
 		t.Fatal(code)
 	}
 	for _, command := range []string{"list", "export"} {
