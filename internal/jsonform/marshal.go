@@ -65,8 +65,8 @@ func plain(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// Replaced reports whether a text in written JSON had bytes that are no UTF-8: there, and nowhere
-// else, the escape \ufffd is written.
+// Replaced reports whether a text in written JSON had bytes that are no UTF-8: there, and nowhere but in raw JSON,
+// the escape \ufffd is written.
 func Replaced(data []byte) bool {
 	for {
 		i := bytes.IndexByte(data, '\\')
