@@ -85,6 +85,9 @@ func checkMetadata(metadata map[string]any) error {
 	if err != nil {
 		return Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
 	}
+	if jsonform.Replaced(data) {
+		return Errorf(Invalid, "metadata has a text that is not valid UTF-8")
+	}
 	if len(data) > MaxMetadataBytes {
 		return Errorf(TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(data), MaxMetadataBytes)
 	}

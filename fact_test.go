@@ -393,3 +393,23 @@ func TestSupersededNotesComeBack(t *testing.T) {
 		back(cat, "Has a cat.", loci.ID{})
 	})
 }
+
+// Bytes that are no UTF-8 are refused in metadata as everywhere: in their place another text, or two
+// names as one, would be stored.
+func TestMetadataIsUTF8(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock())), "u")
+	id := locitest.Save(t, m, "x")
+	for _, metadata := range []map[string]any{
+		{"a": "\xff"}, {"\xfe": 1, "\xff": 2}, {"a": []any{map[string]any{"b": "c\xc3"}}}, {"a": "\\\\\xff"},
+	} {
+		_, err := m.StoreFact(t.Context(), loci.NewFact{Content: "y", Metadata: metadata})
+		locitest.WantCode(t, err, loci.Invalid)
+		_, err = m.ReviseFact(t.Context(), id, loci.FactRevision{Metadata: &metadata})
+		locitest.WantCode(t, err, loci.Invalid)
+	}
+	whole := map[string]any{"a": "\ufffd \\ufffd \\\\ufffd \" é", "\ufffd": "x"}
+	stored := locitest.StoreFact(t, m, loci.NewFact{Content: "z", Metadata: whole})
+	if f, err := m.Fact(t.Context(), stored.ID); err != nil || !reflect.DeepEqual(f.Metadata, whole) {
+		t.Errorf("%+v %v; want %v", f.Metadata, err, whole)
+	}
+}

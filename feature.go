@@ -195,8 +195,7 @@ func (m *Memory) Namespaces(ctx context.Context, f Filter) ([]Namespace, error) 
 	return m.engine.store.Namespaces(ctx, m.view.Tenant, f)
 }
 
-// Touch moves the expiry of records after a read. A failure is only logged: the read is
-// already done.
+// Touch moves the expiry of records after a read. A failure is only logged: the read is already done.
 func (m *Memory) Touch(ctx context.Context, touches []Touch) {
 	if len(touches) == 0 {
 		return

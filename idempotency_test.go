@@ -2,6 +2,7 @@ package loci_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"sync"
 	"testing"
@@ -233,4 +234,40 @@ func TestLifecycleWritesRepeat(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A value that is no JSON is the caller's fault, with a key as without one.
+func TestRequestsThatAreNoJSON(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
+	id := locitest.Save(t, locitest.Bind(t, e, "u"), "x")
+	for _, key := range []string{"", "k"} {
+		for _, value := range []string{"{} {}", `{"a":`, "NaN"} {
+			m := withKey(t, e, "a", key, "u")
+			_, err := m.ReviseFact(t.Context(), id, loci.FactRevision{Value: json.RawMessage(value)})
+			locitest.WantCode(t, err, loci.Invalid)
+			_, err = m.StoreFact(t.Context(), loci.NewFact{Value: json.RawMessage(value)})
+			locitest.WantCode(t, err, loci.Invalid)
+			err = item.Of(m).Put(t.Context(), loci.Namespace{"u"}, "a", json.RawMessage(value), nil)
+			locitest.WantCode(t, err, loci.Invalid)
+		}
+	}
+}
+
+// Lists of facts, rules and episodes show all of them, however brief a page of records may be.
+func TestPagesOfMemoriesAreWhole(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock()))
+	m := locitest.Bind(t, e, "u")
+	locitest.Save(t, m, "a note")
+	_, err := m.StoreRule(t.Context(), loci.NewRule{Content: "a rule"})
+	_, err2 := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "an episode", Butler: "b"})
+	page := loci.Page{Brief: true}
+	facts, _, err3 := m.Facts(t.Context(), loci.FactQuery{}, page)
+	rules, _, err4 := m.Rules(t.Context(), loci.RuleQuery{}, page)
+	episodes, _, err5 := m.Episodes(t.Context(), loci.EpisodeQuery{}, page)
+	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
+	if facts[0].Content != "a note" || facts[0].Confidence != 1 || rules[0].Content != "a rule" || episodes[0].Butler != "b" {
+		t.Errorf("%+v %+v %+v", facts, rules, episodes)
+	}
 }

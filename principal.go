@@ -60,8 +60,7 @@ func ParseScope(name string) (Scope, error) {
 	if slices.Contains(Scopes, Scope(name)) {
 		return Scope(name), nil
 	}
-	names := strings.Fields(strings.Trim(fmt.Sprint(Scopes), "[]"))
-	return "", Errorf(Invalid, "unknown scope %q: must be one of %s", name, strings.Join(names, ", "))
+	return "", Errorf(Invalid, "unknown scope %q: must be one of %s", name, strings.Join(caller.Texts(Scopes), ", "))
 }
 
 // A Principal is an authenticated caller: which tenant, who, as whom, and what
@@ -72,6 +71,7 @@ type Principal struct {
 	subject string
 	vars    Vars
 	scopes  []Scope
+	held    []Scope   // while the tenant is suspended: those of the credential
 	from    Tenant    // where an elevated principal comes from; zero otherwise
 	until   time.Time // when it may act in other tenants no more; zero: no end
 	named   []string  // the variables that the request named; of a credential those that its address names
@@ -89,9 +89,7 @@ func NewPrincipal(tenant Tenant, subject string, vars Vars, scopes ...Scope) (Pr
 	if err := checkVars(vars); err != nil {
 		return Principal{}, err
 	}
-	own := Vars{}
-	maps.Copy(own, vars)
-	return Principal{tenant: tenant, subject: subject, vars: own, scopes: slices.Clone(scopes)}, nil
+	return Principal{tenant: tenant, subject: subject, vars: caller.Copy(vars), scopes: slices.Clone(scopes)}, nil
 }
 
 // Tenant returns the principal's tenant.
@@ -112,17 +110,25 @@ func (p Principal) May(s Scope) bool { return slices.Contains(p.scopes, s) }
 // Scopes returns a copy of what the principal may do.
 func (p Principal) Scopes() []Scope { return slices.Clone(p.scopes) }
 
-// ElevatedFrom returns the tenant an elevated principal comes from, or the zero
-// Tenant.
+// ElevatedFrom returns the tenant an elevated principal comes from, or the zero Tenant.
 func (p Principal) ElevatedFrom() Tenant { return p.from }
 
 // WithElevationUntil returns a principal that may act in other tenants until end; zero: always.
 func (p Principal) WithElevationUntil(end time.Time) Principal { p.until = end; return p }
 
+// Suspended returns the principal without the taken scopes, while its tenant is suspended.
+func (p Principal) Suspended(taken ...Scope) Principal {
+	p.held, p.scopes = p.scopes, slices.DeleteFunc(p.Scopes(), func(s Scope) bool { return slices.Contains(taken, s) })
+	return p
+}
+
 // Require returns a Forbidden error unless the principal has the scope.
 func (p Principal) Require(s Scope) error {
-	if p.May(s) {
+	switch {
+	case p.May(s):
 		return nil
+	case slices.Contains(p.held, s): // no other credential would do: there is no ScopeError
+		return &Error{Code: Forbidden, Msg: "this tenant is suspended: its callers may only read", Recovery: "Ask the operator of the server."}
 	}
 	return &Error{Code: Forbidden, Msg: fmt.Sprintf("this credential lacks the scope %q", s), Err: &ScopeError{OneOf: []Scope{s}}}
 }
@@ -135,13 +141,7 @@ type ScopeError struct{ OneOf []Scope }
 func (e *ScopeError) Error() string { return "the caller lacks " + strings.Join(e.Names(), " or ") }
 
 // Names are those of the scopes.
-func (e *ScopeError) Names() []string {
-	names := make([]string, len(e.OneOf))
-	for i, s := range e.OneOf {
-		names[i] = string(s)
-	}
-	return names
-}
+func (e *ScopeError) Names() []string { return caller.Texts(e.OneOf) }
 
 // checkVars refuses what no namespace can hold, the first by name.
 func checkVars(vars Vars) error {

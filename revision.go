@@ -41,8 +41,7 @@ func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, 
 	})
 }
 
-// ReviseValue decides the revision that gives a fact a value in the form of [FactValue],
-// without its key.
+// ReviseValue decides the revision that gives a fact a value in the form of [FactValue], without its key.
 func (m *Memory) ReviseValue(
 	ctx context.Context, old Record, value json.RawMessage, now time.Time,
 ) (Decision[Fact], error) {

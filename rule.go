@@ -202,6 +202,7 @@ func (m *Memory) Rules(ctx context.Context, q RuleQuery, page Page) (rules []Rul
 func listed[T any](
 	ctx context.Context, m *Memory, f Filter, page Page, decode func(*Record) (T, error),
 ) (out []T, next string, err error) {
+	page.Brief = false // what a memory is needs all of its record
 	records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
 	if err != nil {
 		return nil, "", err

@@ -25,8 +25,7 @@ const maxAttempts = 64
 // write is then decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
-// A Decision is what a write wants: the change, the reply, and the record the
-// reply speaks of.
+// A Decision is what a write wants: the change, the reply, and the record the reply speaks of.
 type Decision[R any] struct {
 	Change Change
 	Reply  R
@@ -228,11 +227,10 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return "", "", &Error{Code: Internal, Op: op, Err: err}
+		return "", "", Errorf(Invalid, "the request is not JSON: %s", jsonform.Fault(err))
 	}
 	key = digest(m.view.Actor, m.view.Namespace.Key(), m.view.IdempotencyKey)
-	// The fingerprint includes the key: the digest of a short text alone could be
-	// guessed.
+	// The fingerprint includes the key: the digest of a short text alone could be guessed.
 	return key, digest(key, op, string(body)), nil
 }
 

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -94,12 +93,6 @@ func (k *Keys) standing(ctx context.Context, t loci.Tenant) (standing, error) {
 	return standing{state: StateActive}, nil
 }
 
-// readOnlyScopes are what is left of a caller's scopes while its tenant is read-only.
-func readOnlyScopes(scopes []loci.Scope) []loci.Scope {
-	changing := []loci.Scope{loci.ScopeWrite, loci.ScopeDelete, loci.ScopeOperate}
-	return slices.DeleteFunc(slices.Clone(scopes), func(s loci.Scope) bool { return slices.Contains(changing, s) })
-}
-
 // Admit returns a caller as the state of its tenant lets it act: without the scopes that
 // write if the tenant is read-only, and not at all if it is closed, or if there is no such
 // tenant and [Options].OnFirstSight does not make it one.
@@ -111,7 +104,7 @@ func (k *Keys) Admit(ctx context.Context, p loci.Principal) (loci.Principal, err
 	case s == StateActive || s == "" && k.opts.OnFirstSight:
 		return p, nil
 	case s == StateReadOnly:
-		return loci.NewPrincipal(p.Tenant(), p.Subject(), p.Vars(), readOnlyScopes(p.Scopes())...)
+		return p.Suspended(loci.ScopeWrite, loci.ScopeDelete, loci.ScopeOperate), nil
 	}
 	return loci.Principal{}, errClosed
 }

@@ -1,6 +1,8 @@
 package auth_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,10 @@ func TestSuspendedTenants(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(p.Scopes(), []loci.Scope{"read"}) || p.Var(loci.VarUser) != "alice" || p.Tenant() != acme {
 		t.Errorf("a read-only tenant: %v %v %v, %v", p.Tenant(), p.Vars(), p.Scopes(), err)
+	}
+	lacks := (*loci.ScopeError)(nil)
+	if err := p.Require(loci.ScopeWrite); !strings.Contains(fmt.Sprint(err), "suspended") || errors.As(err, &lacks) {
+		t.Errorf("a caller of a read-only tenant hears %v", err)
 	}
 	operator, err := loci.NewPrincipal(acme, "operator", nil, loci.ScopeRead, loci.ScopeDelete, loci.ScopeOperate)
 	if err == nil {

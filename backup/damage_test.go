@@ -75,6 +75,12 @@ func TestEveryByteCounts(t *testing.T) {
 				if _, err := backup.Check(t.Context(), dir, opts); err == nil {
 					t.Errorf("without %s it passes for whole", name)
 				}
+				must(t, os.Mkdir(path, 0o700))
+				_, err := backup.Check(t.Context(), dir, opts)
+				if loci.AsError(err).Code != loci.Unavailable || !strings.Contains(err.Error(), name+" cannot be read: it is a directory") {
+					t.Errorf("with a directory in place of %s: %v", name, err)
+				}
+				must(t, os.Remove(path))
 				must(t, os.WriteFile(path, data, 0o600))
 			}
 			_, err := backup.Check(t.Context(), dir, opts)

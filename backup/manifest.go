@@ -142,7 +142,10 @@ func digestOf(path string) (digest string, size int64, err error) {
 	}
 	h := sha256.New()
 	size, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), size, errors.Join(err, f.Close())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", 0, refused("the file "+path+" cannot be read", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
 func readFile(path string) ([]byte, error) {

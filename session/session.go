@@ -123,7 +123,7 @@ func (s *Handle) List(ctx context.Context, q Query, page loci.Page) (sessions []
 	f := loci.Filter{
 		Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired,
 	}
-	page.Order = loci.NewestFirst
+	page.Order, page.Brief = loci.NewestFirst, false
 	records, next, err := s.m.Records(ctx, f, page)
 	if err != nil {
 		return nil, "", err

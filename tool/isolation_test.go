@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +104,35 @@ func TestScopes(t *testing.T) {
 		`manage_memory needs the scope "write" or "delete", which this credential lacks`)
 	refused(t, set, "manage_memory", Caller{}, `{}`, loci.Forbidden, `manage_memory needs the scope "write" or "delete", which this credential lacks`)
 	same(t, "unchanged", texts(notes(t, set, user(t, "u-1", loci.ScopeRead), `{"query":"x"}`)), []string{"x"})
+}
+
+// While a tenant is suspended its callers hear that, and not that their credential lacks a scope,
+// which another one would lack, too. What may be done without the taken scopes goes on.
+func TestCallersOfASuspendedTenant(t *testing.T) {
+	set := newSet(t, append(slices.Clone(bothFamilies), Instance{Tool: "memory", Family: FamilyFiles, Name: "files"})...)
+	suspended := func(held ...loci.Scope) Caller {
+		c := user(t, "u-1", held...)
+		c.Principal = c.Principal.Suspended(loci.ScopeWrite, loci.ScopeDelete)
+		return c
+	}
+	all := suspended(loci.ScopeRead, loci.ScopeWrite, loci.ScopeDelete)
+	const message = "this tenant is suspended: its callers may only read"
+	for name, args := range map[string]string{
+		"memory_save": `{"content":"y"}`, "memory_delete": `{"note_id":"x"}`, "manage_memory": `{"content":"y"}`,
+	} {
+		refused(t, set, name, all, args, loci.Forbidden, message)
+		tool, _ := set.Lookup(name)
+		_, err := tool.Call(t.Context(), all, []byte(args))
+		if lacking := (*loci.ScopeError)(nil); errors.As(err, &lacking) || loci.AsError(err).Advice() != "Ask the operator of the server." {
+			t.Errorf("%s sends the caller for another credential: %v", name, err)
+		}
+	}
+	refused(t, set, "memory_save", suspended(loci.ScopeRead), `{"content":"y"}`, loci.Forbidden,
+		`memory_save needs the scope "write", which this credential lacks`)
+	same(t, "read", texts(notes(t, set, all, `{"query":"x"}`)), []string{})
+	if reply := ok(t, set, "files", all, `{"path":"/","command":"list"}`); reply.Err != nil {
+		t.Errorf("a tool that reads and writes lists nothing: %v", reply.Err)
+	}
 }
 
 // The record says who stored a memory, for which request and from where.

@@ -183,12 +183,19 @@ func (t *Tool) permit(p loci.Principal) error {
 	if err := t.allowed(p); err != nil {
 		return err
 	}
-	names := make([]string, len(t.scopes))
+	names, suspended := make([]string, len(t.scopes)), error(nil)
 	for i, s := range t.scopes {
-		if p.May(s) {
+		err := p.Require(s)
+		if err == nil {
 			return nil
 		}
+		if lacking := (*loci.ScopeError)(nil); !errors.As(err, &lacking) {
+			suspended = err
+		}
 		names[i] = strconv.Quote(string(s))
+	}
+	if suspended != nil {
+		return suspended
 	}
 	return &loci.Error{Code: loci.Forbidden, Err: &loci.ScopeError{OneOf: t.scopes},
 		Msg: fmt.Sprintf("%s needs the scope %s, which this credential lacks", t.Name, strings.Join(names, " or "))}

@@ -74,7 +74,11 @@ func (t *Tree) Extent(ctx context.Context, path string) (x Extent, err error) {
 // in it. Conflict: there is something else by now, or a file has changed since. Then nothing
 // is erased, or, of a large directory, what was erased before is counted, and what came stays.
 func (t *Tree) DeleteExtent(ctx context.Context, x Extent) (Counts, error) {
-	return t.deleteOnly(ctx, x.Path, &x)
+	path, err := CleanPath(x.Path)
+	if err != nil {
+		return Counts{}, err
+	}
+	return t.deleteOnly(ctx, path, &x)
 }
 
 // errNotShown is that of a delete which would erase what an extent does not have.

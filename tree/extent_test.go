@@ -104,6 +104,19 @@ func TestDeleteExtent(t *testing.T) {
 	})
 }
 
+// An extent that nobody looked for has a path like any other, and nothing that may go.
+func TestDeleteExtentChecksItsPath(t *testing.T) {
+	files := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(locitest.NewClock())), "")
+	writeTo(t, files, "/d/a")
+	for path, want := range map[string]error{"": loci.ErrInvalid, "x/..": loci.ErrInvalid, "$": loci.ErrInvalid,
+		"d": loci.ErrConflict, "/d/": loci.ErrConflict, "/": loci.ErrConflict, "nothing": nil} {
+		n, err := files.DeleteExtent(t.Context(), tree.Extent{Path: path})
+		if !errors.Is(err, want) || n != (tree.Counts{}) {
+			t.Errorf("the path %q: %+v, %v; want %v", path, n, err, want)
+		}
+	}
+}
+
 // interrupted is a store in which somebody else writes after the first step of a delete.
 type interrupted struct {
 	loci.Store

@@ -45,7 +45,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	// The output is written even if the command failed later. A pipe that cannot take it
 	// is a failure: otherwise a full disk would look like success.
-	if flushed := a.out.Flush(); flushed != nil && err == nil {
+	// The command itself may have failed at it, too, in the middle of a long output.
+	if flushed := a.out.Flush(); flushed != nil && (err == nil || errors.Is(err, flushed)) {
 		err = fileError("standard output", flushed)
 	}
 	if a.closing != "" {
@@ -65,6 +66,9 @@ func (a *app) command(args []string) error {
 	if len(args) == 0 && isTerminal(a.rawOut) {
 		a.flags = &flags{}
 		return a.welcome()
+	}
+	if err := areText(args); err != nil {
+		return err
 	}
 	args, err := a.withNext(asFlags(args))
 	if err != nil {

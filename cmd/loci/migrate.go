@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/terminal"
 	"github.com/loci-memory/loci/store"
@@ -101,8 +102,9 @@ func (c *migrateCmd) copy(a *app, cfg *config.Config) error {
 		if r.Resumed {
 			how = "went on"
 		}
-		a.printf("%s\t%s and verified: %d memories, %d events, head %s\n",
-			terminal.Clean(r.Tenant, false), how, r.Rows["record"], r.Rows["event"], r.Head)
+		of := backup.Tenant{Name: r.Tenant, System: r.Tenant == loci.SystemTenant().String()}
+		a.printf("%s\t%s and verified: %s, %s, head %s\n",
+			terminal.Clean(of.Label(), false), how, records(r.Rows["record"]), events(r.Rows["event"]), r.Head)
 		return nil
 	})
 	if err != nil || !a.json {

@@ -76,7 +76,7 @@ func TestMoveIsTakenUp(t *testing.T) {
 	killedMove(t, "sqlite:"+dir, into)
 	for n, step := range [][2]string{{"sqlite:" + dir, into}, {into, "sqlite:" + filepath.Join(t.TempDir(), "back")}} {
 		out, err := exec.CommandContext(t.Context(), "loci", "migrate", "--from", step[0], "--to", step[1]).CombinedOutput()
-		if err != nil || strings.Count(string(out), "and verified: 20 memories, 20 events") != tenants {
+		if err != nil || strings.Count(string(out), "and verified: 20 records, 20 events") != tenants {
 			t.Fatalf("step %d: %v: %s", n, err, out)
 		}
 		if n == 0 && !strings.Contains(string(out), "went on and verified") {

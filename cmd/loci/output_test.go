@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/jsonform"
 )
 
@@ -40,6 +46,32 @@ func TestParseTime(t *testing.T) {
 	for _, text := range []string{"yesterday", "-1h", "-7d", "7dd", "1.5d", "d", "2026-13-01"} {
 		if got, err := parseTime("--since", text, now); loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+// full is a stream on a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+}
+
+// TestFullOutput: whether a command notices the full stream itself, or what it wrote is noticed
+// afterwards, it is the stream's fault and no defect.
+func TestFullOutput(t *testing.T) {
+	env := config.Environ{"HOME=" + t.TempDir()}
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "loci.db")
+	text := strings.Repeat("long enough for the stream to be asked ", 200)
+	in := strings.NewReader(text)
+	if code := run(t.Context(), []string{store, "save", "-"}, in, io.Discard, io.Discard, env); code != exitOK {
+		t.Fatal(code)
+	}
+	for _, command := range []string{"list", "export"} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), []string{store, command}, strings.NewReader(""), full{}, &stderr, env)
+		if code != exitUnavailable || !strings.HasPrefix(stderr.String(), "loci: standard output: no space left") {
+			t.Errorf("loci %s ended with %d: %s", command, code, &stderr)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -29,6 +30,17 @@ func usageError(err error) error {
 		recovery = "To erase one memory: loci delete ID. " + recovery
 	}
 	return &loci.Error{Code: loci.Invalid, Msg: plainly(node, err.Error()), Err: err, Recovery: recovery}
+}
+
+// areText refuses bytes that are no UTF-8: the parser would put others in their place, and what
+// is stored, or whose memory it is, would not be what was written.
+func areText(args []string) error {
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return loci.Errorf(loci.Invalid, "argument %d, %q, is not valid UTF-8", i+1, arg)
+		}
+	}
+	return nil
 }
 
 // pathOf is how a command is called, without its other names: "session list"; "" for the program.

@@ -29,6 +29,22 @@ func Names(vars map[string]string) (names []string) {
 	return names
 }
 
+// Copy returns variables of a caller's own; never nil.
+func Copy(vars map[string]string) map[string]string {
+	own := make(map[string]string, len(vars))
+	maps.Copy(own, vars)
+	return own
+}
+
+// Texts are names of a type of their own as plain texts.
+func Texts[T ~string](names []T) []string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return texts
+}
+
 // breadth orders the variables: one with a smaller number is about more than those with a
 // greater one. A variable that an operator added counts as narrow as a user.
 func breadth(name string) int {

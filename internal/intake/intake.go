@@ -22,15 +22,18 @@ func (e *TooLongError) Error() string {
 }
 
 // Lines calls take for each line that is not blank, with its number from 1 and without the
-// white space around it, until take says that it wants no more. It holds one line at a
-// time. Its error is that of reading, or a [TooLongError].
+// white space around it, until take says that it wants no more. A byte order mark before the
+// first one is no part of it. It holds one line at a time. Its error is that of reading, or a [TooLongError].
 func Lines(r io.Reader, limit int, take func(n int, line []byte) (more bool)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), limit)
 	n := 0
 	for lines.Scan() {
-		n++
-		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 && !take(n, line) {
+		line := lines.Bytes()
+		if n++; n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 && !take(n, line) {
 			return nil
 		}
 	}

@@ -28,6 +28,10 @@ func TestLines(t *testing.T) {
 	if got, err = read("a\nb\nc", "b"); err != nil || !slices.Equal(got, []string{"1a", "2b"}) {
 		t.Errorf("stopped too late: %v, %v", got, err)
 	}
+	// Editors and shells of Windows write a byte order mark before the first line; elsewhere it is text.
+	if got, err = read("\ufeff a\n\ufeffb", ""); err != nil || !slices.Equal(got, []string{"1a", "2\ufeffb"}) {
+		t.Errorf("with a byte order mark: %q, %v", got, err)
+	}
 }
 
 // TestLinesThatCannotBeRead: a line over the limit is named, and so is any other fault.

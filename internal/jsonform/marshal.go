@@ -65,6 +65,18 @@ func plain(b *bytes.Buffer, v any) error {
 	return nil
 }
 
+// Replaced reports whether a text in written JSON had bytes that are no UTF-8: there, and nowhere but in raw JSON,
+// the escape \ufffd is written.
+func Replaced(data []byte) bool {
+	for {
+		i := bytes.IndexByte(data, '\\')
+		if i < 0 || bytes.HasPrefix(data[i+1:], []byte("ufffd")) {
+			return i >= 0
+		}
+		data = data[i+2:] // the backslash and what it stands before
+	}
+}
+
 func write(b *bytes.Buffer, v reflect.Value) error {
 	if !v.IsValid() {
 		b.WriteString("null")

@@ -89,8 +89,9 @@ export class Transport {
     this.#retries = bounded("retries", o.retries ?? 3, 0, 10);
     this.#fetch = o.fetch ?? ((...given) => fetch(...given));
     this.#headers = new Headers(o.headers);
-    const key = o.apiKey ?? process.env.LOCI_API_KEY ?? (this.#headers.has("Authorization") ? undefined : localToken(this.#base));
-    if (key) this.#headers.set("Authorization", `Bearer ${headerValue("apiKey", key)}`);
+    // An empty one that the program gives is refused below: it would let another credential through, or none.
+    const key = o.apiKey ?? (process.env.LOCI_API_KEY || undefined) ?? (this.#headers.has("Authorization") ? undefined : localToken(this.#base));
+    if (key !== undefined) this.#headers.set("Authorization", `Bearer ${headerValue("apiKey", key)}`);
     for (const [field, header] of Object.entries(identityHeaders)) {
       const value = o[field as keyof Identity];
       if (value !== undefined) this.#headers.set(header, headerValue(field, value));

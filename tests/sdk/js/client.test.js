@@ -178,6 +178,7 @@ describe("options", () => {
     [{ timeout: 1.5 }],
     [{ retries: 11 }],
     [{ apiKey: "a\nb" }],
+    [{ apiKey: "" }],
   ])("%j is refused", (o) => {
     expect(() => client(o)).toThrow(code("invalid"));
   });

@@ -52,12 +52,12 @@ class Options:
         added = {**(headers or {}), **{"Loci-" + name: value for name, value in names.items()}}
         out = replace(self, headers={**self.headers, **{name: _header(name, value) for name, value in added.items()}})
         if timeout is not None:
-            if not 0 < timeout < float("inf"):
-                raise LociError("invalid", f"timeout is {timeout}; it must be a number of seconds above 0")
+            if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
+                raise LociError("invalid", f"timeout is {timeout!r}; it must be a number of seconds above 0")
             out = replace(out, timeout=timeout)
         if retries is not None:
-            if not 0 <= retries <= 10:
-                raise LociError("invalid", f"retries is {retries}; it must be 0 to 10")
+            if not isinstance(retries, int) or not 0 <= retries <= 10:
+                raise LociError("invalid", f"retries is {retries!r}; it must be a whole number from 0 to 10")
             out = replace(out, retries=retries)
         return out
 
@@ -80,6 +80,8 @@ def first_options(api_key: str | None, url: str | None, given: Mapping[str, str]
     """The options of a client before any are chosen."""
     headers = {"User-Agent": "loci-memory-python", "Accept": "application/json"}
     authorized = any(name.lower() == "authorization" for name in given or ())
+    if api_key is not None:
+        _header("api_key", api_key)  # an empty one would let another credential through
     if key := api_key or os.environ.get("LOCI_API_KEY") or (None if authorized else local_token(url)):
         headers["Authorization"] = "Bearer " + key
     return Options().changed(timeout=None, retries=None, headers=headers)
