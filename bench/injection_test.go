@@ -50,9 +50,9 @@ func TestInjection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Injection(context.Background(), RetrievalOptions{
+	r, err := Injection(context.Background(), InjectionOptions{RetrievalOptions: RetrievalOptions{
 		Dirs: []string{"testdata/diary"}, InMemory: true, Resamples: -1, Systems: []System{{Name: "builtin", Embedder: builtin}},
-	}, prompts, 10)
+	}}, prompts, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
