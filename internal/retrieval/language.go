@@ -31,6 +31,25 @@ func isSmall(word string, in []int) bool {
 	return false
 }
 
+// asks reports whether a word only asks, in a query that is in one of some languages, or carries no
+// meaning in the language of its script. Queries leave such words out of what they miss; stored
+// texts know no such list, so it may grow.
+func asks(word string, in []int) bool { return len(in) > 0 && asking[word] || smallOfScripts[word] }
+
+// asking are words of questions in the languages of Latin letters, beside the small ones that tell them.
+var asking = wordSet(`welche welcher welches welchen welchem wieviel wieviele wohin woher womit wofur worauf woran wogegen wovon wozu wessen wem wen
+	soll sollen sollst sollte kann kannst konnen muss mussen darf bin bist habe hast mir mich dir dich dein deine sich man es quel quelle quels quelles quand comment pourquoi combien lequel laquelle
+	d j l m n s t y on ne se me te lui leur leurs cet suis es as dois doit peux peut faut
+	cual cuales cuanto cuanta cuantos cuantas quienes nos les debo debe puedo puede hay soy qual quais quanto quanta quantos quantas quale quali perche welke hoeveel waarom`)
+
+// smallOfScripts are the small words of Russian and of Arabic.
+var smallOfScripts = wordSet(fold(`и в во на с со к ко у о об от до из за по для не а но или что чего чему чем кто кого кому кем как какой какая какое какие каким какую
+	каком какого где куда откуда когда почему зачем сколько ли же бы это этот эта эти тот та те я меня мне мной мы нас нам ты тебя тебе вы вас вам он
+	его ему она её ей они их им мой моя моё мои моего моей моему моём моих моим моими мою наш наша наше наши твой твоя его свой своя есть быть был была
+	было были будет надо нужно можно ещё уже
+	ما ماذا مم مما من متى أين كيف كم لماذا هل أي أية إلى على في عن مع هذا هذه ذلك تلك التي الذي هو هي هم أنا نحن أنت لي له لها لنا
+	عند لدى لدي لديه لديها كان كانت يكون تكون أن إن لا لم لن قد أو ثم حتى بين يا`))
+
 // languages are told by their small words. A text in none of them, or in English, gives no
 // stems; one that may be in two gives those of both, which costs it nothing.
 var languages = []language{
