@@ -104,6 +104,21 @@ func languagesOf(text string) (of []int) {
 	return of
 }
 
+// Strange returns what reports whether a word carries no meaning in the language that a text is in, if that
+// is one of Latin letters other than English; nil: it seems to be English. Its small words
+// tell, and else a letter that English lacks.
+func Strange(text string) func(word string) bool {
+	folded := fold(text)
+	of := languagesOf(folded)
+	if of == nil && !strings.ContainsFunc(text, foreignLetter) {
+		return nil
+	}
+	return func(word string) bool { return isSmall(word, of) }
+}
+
+// foreignLetter reports whether a letter is Latin, and none of English.
+func foreignLetter(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) }
+
 // stemIn is the text of the stem of a word in a language; "": the word has none.
 func stemIn(word string, l int) string {
 	if !hasStem(word) || languages[l].stop[word] {

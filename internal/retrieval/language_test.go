@@ -1,0 +1,30 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Words of another language tell it, and else letters.
+func TestStrange(t *testing.T) {
+	for text, want := range map[string]string{
+		"Wo wohnt die Schwester?": "Wo die", "Sortiere diese Bücher": "", "¿Dónde está?": "donde esta",
+	} {
+		small := Strange(text)
+		if small == nil {
+			t.Errorf("%s is taken for English", text)
+			continue
+		}
+		for word := range strings.FieldsSeq(fold(strings.Trim(text, "¿?"))) {
+			if small(strings.ToLower(word)) != slices.Contains(strings.Fields(strings.ToLower(want)), strings.ToLower(word)) {
+				t.Errorf("%s: %s", text, word)
+			}
+		}
+	}
+	for _, text := range []string{"When did my son die in the war?", "Miller", "林晓对什么过敏", "Где Анна?", ""} {
+		if Strange(text) != nil {
+			t.Errorf("%q is taken for another language of Latin letters", text)
+		}
+	}
+}
