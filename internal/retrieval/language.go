@@ -73,9 +73,17 @@ var englishWords = wordSet(`the and is are was were of to in on at my i you he s
 
 // languagesOf are the indices of the languages that a text may be in, from its first words:
 // those with the most small words, if that is more than English has. nil: none of them.
-func languagesOf(text string) (of []int) {
+func languagesOf(text string) []int {
+	of, most, english := likeliest(text)
+	if most <= english {
+		return nil
+	}
+	return of
+}
+
+// likeliest are the languages with the most small words in a text, how many those are, and how many English has.
+func likeliest(text string) (of []int, most, english int) {
 	const enough = 64 // words, to tell a language
-	most, here := 0, 0
 	var counts [8]int
 	for range enough {
 		var w string
@@ -84,7 +92,7 @@ func languagesOf(text string) (of []int) {
 		}
 		w = strings.ToLower(w)
 		if englishWords[w] {
-			here++
+			english++
 		}
 		for i := range languages {
 			if languages[i].stop[w] {
@@ -93,24 +101,24 @@ func languagesOf(text string) (of []int) {
 			}
 		}
 	}
-	if most <= here {
-		return nil
-	}
 	for i, n := range counts[:len(languages)] {
-		if n == most {
+		if n == most && most > 0 {
 			of = append(of, i)
 		}
 	}
-	return of
+	return of, most, english
 }
 
 // Strange returns what reports whether a word carries no meaning in the language that a text is in, if that
-// is one of Latin letters other than English; nil: it seems to be English. Its small words
+// is one of Latin letters and may be another than English; nil: it seems to be English. Its small words
 // tell, and else a letter that English lacks.
 func Strange(text string) func(word string) bool {
-	folded := fold(text)
-	of := languagesOf(folded)
-	if of == nil && !strings.ContainsFunc(text, foreignLetter) {
+	of, most, english := likeliest(fold(text))
+	switch {
+	case most > 0 && most >= english:
+	case strings.ContainsFunc(text, foreignLetter):
+		of = nil
+	default:
 		return nil
 	}
 	return func(word string) bool { return isSmall(word, of) }
