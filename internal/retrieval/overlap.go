@@ -18,7 +18,7 @@ func (q *Query) Missed(holders []int) []bool {
 		for end < len(q.Words) && (q.Words[end].run == w.run || q.Words[end].made != Pair) {
 			end++
 		}
-		var run []overlapping
+		run := make([]overlapping, 0, end-i)
 		for j := i; j < end; j++ {
 			if o := &q.Words[j]; o.run == w.run {
 				run = append(run, overlapping{j, o.at, holders[j], o.Weight < 1})
@@ -54,7 +54,8 @@ func (o *overlapping) worth() float64 {
 	return 1 + float64(o.holders)/float64(o.holders+1)
 }
 
-// segment cuts a run into words and marks the pairs that are missed.
+// segment cuts a run into words, so that they are worth most together, and tells which of its pairs
+// are missed.
 func segment(run []overlapping, missed []bool) {
 	best := make([]float64, len(run)+2) // of what begins with a pair
 	after := func(i int) int {

@@ -99,6 +99,7 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 		holders[i] = found[i].holders
 	}
 	missed := q.Missed(holders)
+	s.asked = make([]asked, 0, len(q.Words))
 	unheard := []retrieval.QueryWord(nil)
 	for i, w := range q.Words {
 		switch {
