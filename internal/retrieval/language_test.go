@@ -9,7 +9,7 @@ import (
 // Words of another language tell it, and else letters.
 func TestStrange(t *testing.T) {
 	for text, want := range map[string]string{
-		"Wo wohnt die Schwester?": "Wo die", "Sortiere diese Bücher": "", "Sortiere die Liste in Spalten": "die in", "¿Dónde está?": "donde esta",
+		"Wo wohnt die Schwester?": "Wo die", "Sortiere diese Bücher": "", "Sortiere den Text in Spalten": "den in", "¿Dónde está?": "donde esta",
 	} {
 		small := Strange(text)
 		if small == nil {
