@@ -25,13 +25,16 @@ func (s *Static) Knows(text string) float64 {
 	ids := s.ids.Get().(*[]int32)
 	defer s.giveBack(ids)
 	*ids = m.tokenizer.Append((*ids)[:0], text)
-	small := retrieval.Strange(text)
+	var small func(string) bool // nil: it was not needed yet, or the text seems to be English
 	var known, whole, learnt, all int
 	for i := 0; i < len(*ids); {
 		word := (*ids)[i : i+m.wordSize((*ids)[i:])]
 		i += len(word)
 		switch m.familiarity(word) {
 		case familiar:
+			if known == 0 {
+				small = retrieval.Strange(text)
+			}
 			known++
 			all++
 			if len(word) == 1 {

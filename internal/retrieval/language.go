@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,7 +35,9 @@ func isSmall(word string, in []int) bool {
 // asks reports whether a word only asks, in a query that is in one of some languages, or carries no
 // meaning in the language of its script. Queries leave such words out of what they miss; stored
 // texts know no such list, so it may grow.
-func asks(word string, in []int) bool { return len(in) > 0 && asking[word] || smallOfScripts[word] }
+func asks(word string, in []int) bool {
+	return len(in) > 0 && asking[word] || word[0] >= utf8.RuneSelf && smallOfScripts[word]
+}
 
 // asking are words of questions in the languages of Latin letters, beside the small ones that tell them.
 var asking = wordSet(`welche welcher welches welchen welchem wieviel wieviele wohin woher womit wofur worauf woran wogegen wovon wozu wessen wem wen
@@ -71,54 +74,73 @@ var languages = []language{
 var englishWords = wordSet(`the and is are was were of to in on at my i you he she it we they with for that this what who where when how do did
 	does have has had not be been our your his her its their by from as an a am`)
 
+// smallIn has a bit for each language in which a word is small: a text asks for all of its words.
+var smallIn = func() map[string]uint8 {
+	in := map[string]uint8{}
+	for word := range englishWords {
+		in[word] = inEnglish
+	}
+	for i := range languages {
+		for word := range languages[i].stop {
+			in[word] |= 1 << i
+		}
+	}
+	return in
+}()
+
+const inEnglish = 1 << 7
+
 // languagesOf are the indices of the languages that a text may be in, from its first words:
 // those with the most small words, if that is more than English has. nil: none of them.
 func languagesOf(text string) []int {
-	of, most, english := likeliest(text)
+	counts, most, english := countSmall(text)
 	if most <= english {
 		return nil
 	}
-	return of
+	return withCount(counts, most)
 }
 
-// likeliest are the languages with the most small words in a text, how many those are, and how many English has.
-func likeliest(text string) (of []int, most, english int) {
+// countSmall counts the small words of each language in a text; most is the greatest count but for that of English.
+func countSmall(text string) (counts [8]int, most, english int) {
 	const enough = 64 // words, to tell a language
-	var counts [8]int
 	for range enough {
 		var w string
 		if w, text = cutWord(text); w == "" {
 			break
 		}
-		w = strings.ToLower(w)
-		if englishWords[w] {
+		in := smallIn[strings.ToLower(w)]
+		if in&inEnglish != 0 {
 			english++
 		}
-		for i := range languages {
-			if languages[i].stop[w] {
-				counts[i]++
-				most = max(most, counts[i])
-			}
+		for in &^= inEnglish; in != 0; in &= in - 1 {
+			i := bits.TrailingZeros8(in)
+			counts[i]++
+			most = max(most, counts[i])
 		}
 	}
-	for i, n := range counts[:len(languages)] {
-		if n == most && most > 0 {
+	return counts, most, english
+}
+
+// withCount are the languages that have a count.
+func withCount(counts [8]int, n int) (of []int) {
+	for i := range languages {
+		if counts[i] == n {
 			of = append(of, i)
 		}
 	}
-	return of, most, english
+	return of
 }
 
 // Strange returns what reports whether a word carries no meaning in the language that a text is in, if that
 // is one of Latin letters and may be another than English; nil: it seems to be English. Its small words
 // tell, and else a letter that English lacks.
 func Strange(text string) func(word string) bool {
-	of, most, english := likeliest(fold(text))
+	counts, most, english := countSmall(fold(text))
+	var of []int
 	switch {
 	case most > 0 && most >= english:
-	case strings.ContainsFunc(text, foreignLetter):
-		of = nil
-	default:
+		of = withCount(counts, most)
+	case !strings.ContainsFunc(text, foreignLetter):
 		return nil
 	}
 	return func(word string) bool { return isSmall(word, of) }

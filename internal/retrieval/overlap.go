@@ -21,7 +21,7 @@ func (q *Query) Missed(holders []int) []bool {
 		run := make([]overlapping, 0, end-i)
 		for j := i; j < end; j++ {
 			if o := &q.Words[j]; o.run == w.run {
-				run = append(run, overlapping{j, o.at, holders[j], o.Weight < 1})
+				run = append(run, overlapping{word: j, at: o.at, holders: holders[j], mixed: o.Weight < 1})
 			} else {
 				missed[j] = holders[j] > 0 || !o.Optional && !o.small
 			}
@@ -38,6 +38,9 @@ type overlapping struct {
 	at      int // of its first character
 	holders int
 	mixed   bool // half of it has no content
+
+	best   float64 // worth of all words from here on
+	chosen bool    // it is one of them
 }
 
 // What a pair is worth as a word of its run: two that somebody has are worth more than one, the more
@@ -57,7 +60,12 @@ func (o *overlapping) worth() float64 {
 // segment cuts a run into words, so that they are worth most together, and tells which of its pairs
 // are missed.
 func segment(run []overlapping, missed []bool) {
-	best := make([]float64, len(run)+2) // of what begins with a pair
+	bestFrom := func(i int) float64 {
+		if i < len(run) {
+			return run[i].best
+		}
+		return 0
+	}
 	after := func(i int) int {
 		if i+1 < len(run) && run[i+1].at == run[i].at+1 {
 			return i + 2
@@ -65,23 +73,22 @@ func segment(run []overlapping, missed []bool) {
 		return i + 1
 	}
 	for i := len(run) - 1; i >= 0; i-- {
-		best[i] = max(best[i+1], run[i].worth()+best[after(i)])
+		run[i].best = max(bestFrom(i+1), run[i].worth()+bestFrom(after(i)))
 	}
-	chosen := make([]bool, len(run))
 	for i := 0; i < len(run); {
-		if worth := run[i].worth(); worth > 0 && worth+best[after(i)] >= best[i+1] {
-			chosen[i] = true
+		if worth := run[i].worth(); worth > 0 && worth+bestFrom(after(i)) >= bestFrom(i+1) {
+			run[i].chosen = true
 			i = after(i)
 		} else {
 			i++
 		}
 	}
 	moreAt := func(i, j int) bool {
-		return j >= 0 && j < len(run) && (run[j].at-run[i].at)*(j-i) == 1 && chosen[j] && run[j].holders > run[i].holders
+		return j >= 0 && j < len(run) && (run[j].at-run[i].at)*(j-i) == 1 && run[j].chosen && run[j].holders > run[i].holders
 	}
 	for i := range run {
 		o := &run[i]
 		between := o.holders == 0 || o.mixed || moreAt(i, i-1) && moreAt(i, i+1)
-		missed[o.word] = chosen[i] || !between
+		missed[o.word] = o.chosen || !between
 	}
 }
