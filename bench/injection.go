@@ -129,7 +129,9 @@ type put struct {
 }
 
 // putAll puts questions and prompts to the memories of a dataset.
-func (in *ingested) putAll(ctx context.Context, d *Dataset, o *InjectionOptions, prompts []Prompt, limit int) ([]*put, error) {
+func (in *ingested) putAll(
+	ctx context.Context, d *Dataset, o *InjectionOptions, prompts []Prompt, limit int,
+) ([]*put, error) {
 	find, err := in.scored(d, limit)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,10 @@ func segment(run []overlapping, missed []bool) {
 		}
 	}
 	moreAt := func(i, j int) bool {
-		return j >= 0 && j < len(run) && (run[j].at-run[i].at)*(j-i) == 1 && run[j].chosen && run[j].holders > run[i].holders
+		if j < 0 || j >= len(run) || (run[j].at-run[i].at)*(j-i) != 1 {
+			return false
+		}
+		return run[j].chosen && run[j].holders > run[i].holders
 	}
 	for i := range run {
 		o := &run[i]
