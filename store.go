@@ -387,7 +387,8 @@ type Hit struct {
 	Together   float64 // with Sequences, of one with a Signer: cosine of the sum of its vector and its Neighbours'; 0: not known
 
 	// KeywordShare is Keyword over what a passage of average length gets that holds each word of the
-	// query once, words included that nobody has; it may exceed 1. Covered, 0 to 1, is how much of the
+	// query once, words included that nobody has, but not what lies between two words of a script
+	// without spaces; it may exceed 1. Covered, 0 to 1, is how much of the
 	// weight of the query's words some passage holds, each word weighing its inverse document frequency.
 	KeywordShare, Covered float64
 

@@ -40,6 +40,7 @@ type Question struct {
 	Abstain  bool     `json:"abstain"`  // the conversation does not hold the answer
 	Evidence []string `json:"evidence"` // the turns that answer it
 	Answer   answer   `json:"answer"`   // in words
+	Half     string   `json:"half"`     // that [Injection] may ask alone: one to fit to, one to judge by
 
 	// Sessions are those that answer it; none: those of the evidence.
 	Sessions []string `json:"evidence_sessions"`

@@ -16,6 +16,8 @@ type Prompt struct {
 	Kind string `json:"kind"`
 	Lang string `json:"lang"`
 	Text string `json:"prompt"`
+	Conv string `json:"conv"` // the memory it is put to; "": each
+	Half string `json:"half"` // as of [Question]
 }
 
 // ReadPrompts reads prompts.jsonl of a directory.
@@ -31,6 +33,17 @@ func ReadPrompts(dir string) ([]Prompt, error) {
 // Floors are the least scores that [Injection] looks at.
 var Floors = []float64{0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5}
 
+// InjectionOptions say what [Injection] asks.
+type InjectionOptions struct {
+	RetrievalOptions
+
+	Half  string // of the questions and prompts; "": all
+	Apart bool   // what each memory shows is counted, too
+}
+
+// asks reports whether something of a half is asked.
+func (o *InjectionOptions) asks(half string) bool { return o.Half == "" || o.Half == half }
+
 // An InjectionReport says what a memory shows unasked, and how far its scores are
 // chances.
 type InjectionReport struct {
@@ -42,6 +55,9 @@ type InjectionReport struct {
 	Floors     []Floor    `json:"floors"`
 	Bins       []ScoreBin `json:"reliability"`
 	Error      float64    `json:"calibration_error"` // mean difference of score and share, weighed by results
+
+	Conv  string             `json:"conv,omitempty"`  // whose memory it is about alone
+	Apart []*InjectionReport `json:"apart,omitempty"` // of each memory, in the order of the data
 }
 
 // A Floor is what a least score keeps.
@@ -69,54 +85,100 @@ type shown struct {
 
 // Injection puts questions to the memories that answer them, and prompts that nothing
 // answers to each of the same memories. Every conversation is the memory of a user, as
-// in [Retrieval]; the first of o.Systems and of o.Contexts counts.
-func Injection(ctx context.Context, o RetrievalOptions, prompts []Prompt, limit int) (*InjectionReport, error) {
+// in [Retrieval]; the first of o.Systems and of o.Contexts counts. Of o.Half, only what is of it is
+// asked and put.
+func Injection(ctx context.Context, o InjectionOptions, prompts []Prompt, limit int) (*InjectionReport, error) {
 	datasets, err := o.prepare()
 	if err != nil {
 		return nil, err
 	}
 	r := &run{System: o.Systems[0], Context: o.Contexts[0], Captions: o.Captions, engine: o.Engine}
-	var answered, disturbed [][]shown
+	prompts = slices.DeleteFunc(slices.Clone(prompts), func(p Prompt) bool { return !o.asks(p.Half) })
+	var all, apart []*put
 	for _, d := range datasets {
-		err := o.within(ctx, d, r, func(in *ingested, _ string) error {
-			find, err := in.scored(d, limit)
-			if err != nil {
-				return err
-			}
+		err := o.within(ctx, d, r, func(in *ingested, _ string) (err error) {
 			o.progress("%s: asking %d questions and %d prompts", d.Name, len(d.Questions), len(prompts))
-			for i := range d.Questions {
-				q := &d.Questions[i]
-				if !q.counts() {
-					continue
-				}
-				results, err := find(ctx, q.Conv, q.Text, q.Evidence)
-				if err != nil {
-					return err
-				}
-				answered = append(answered, results)
-			}
-			for conv := range d.conversations() {
-				for _, p := range prompts {
-					results, err := find(ctx, conv, p.Text, nil)
-					if err != nil {
-						return err
-					}
-					disturbed = append(disturbed, results)
-				}
-			}
-			return nil
+			all, err = in.putAll(ctx, d, &o, prompts, limit)
+			return err
 		})
 		if err != nil {
 			return nil, err
 		}
+		apart = append(apart, all...)
 	}
-	report := &InjectionReport{Version: 1, Embedder: r.Name, Limit: limit,
-		Answerable: len(answered), Unrelated: len(disturbed)}
-	for _, least := range Floors {
-		report.Floors = append(report.Floors, floorOf(least, answered, disturbed, max(0, o.Resamples)))
+	whole := &put{}
+	for _, p := range apart {
+		whole.answered, whole.disturbed = append(whole.answered, p.answered...), append(whole.disturbed, p.disturbed...)
 	}
-	report.Bins, report.Error = reliability(answered)
+	if len(whole.answered)+len(whole.disturbed) == 0 {
+		return nil, loci.Errorf(loci.Invalid, "half is %q; no question and no prompt is of it", o.Half)
+	}
+	report := whole.report(r.Name, limit, o.Resamples)
+	for _, p := range apart {
+		if o.Apart && len(p.answered) > 0 {
+			report.Apart = append(report.Apart, p.report(r.Name, limit, o.Resamples))
+		}
+	}
 	return report, nil
+}
+
+// put is what a memory shows.
+type put struct {
+	conv                string
+	answered, disturbed [][]shown
+}
+
+// putAll puts questions and prompts to the memories of a dataset.
+func (in *ingested) putAll(
+	ctx context.Context, d *Dataset, o *InjectionOptions, prompts []Prompt, limit int,
+) ([]*put, error) {
+	find, err := in.scored(d, limit)
+	if err != nil {
+		return nil, err
+	}
+	var all []*put
+	of := map[string]*put{}
+	for i := range d.Turns {
+		if conv := d.Turns[i].Conv; of[conv] == nil {
+			of[conv] = &put{conv: conv}
+			all = append(all, of[conv])
+		}
+	}
+	for i := range d.Questions {
+		q := &d.Questions[i]
+		if !q.counts() || !o.asks(q.Half) {
+			continue
+		}
+		results, err := find(ctx, q.Conv, q.Text, q.Evidence)
+		if err != nil {
+			return nil, err
+		}
+		of[q.Conv].answered = append(of[q.Conv].answered, results)
+	}
+	for _, p := range all {
+		for _, prompt := range prompts {
+			if prompt.Conv != "" && prompt.Conv != p.conv {
+				continue
+			}
+			results, err := find(ctx, p.conv, prompt.Text, nil)
+			if err != nil {
+				return nil, err
+			}
+			p.disturbed = append(p.disturbed, results)
+		}
+	}
+	return all, nil
+}
+
+// report counts what each floor keeps.
+func (p *put) report(embedder string, limit, resamples int) *InjectionReport {
+	r := &InjectionReport{Version: 1, Embedder: embedder, Limit: limit, Conv: p.conv,
+		Answerable: len(p.answered), Unrelated: len(p.disturbed)}
+	for _, least := range Floors {
+		r.Floors = append(r.Floors, floorOf(least, p.answered, p.disturbed, max(0, resamples)))
+	}
+	r.Bins, r.Error = reliability(p.answered)
+	return r
 }
 
 // scored searches with scores.
@@ -164,6 +226,9 @@ func floorOf(least float64, answered, disturbed [][]shown, resamples int) Floor 
 	}
 	return f
 }
+
+// mostApart is the greatest of the [Floors] that a row of one memory shows.
+const mostApart = 0.08
 
 // bounds are where the rows of a reliability diagram begin and end.
 var bounds = []float64{0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1}
@@ -214,5 +279,29 @@ func (r *InjectionReport) Print(w io.Writer) error {
 	}
 	p.table(rows)
 	p.line("\ncalibration error %.3f", r.Error)
+	if len(r.Apart) > 0 {
+		p.line("\nserved, disturbed at a score of")
+		r.printApart(p)
+	}
 	return p.err
+}
+
+// printApart writes a row for each memory.
+func (r *InjectionReport) printApart(p *printer) {
+	rows := [][]string{{"memory"}}
+	for _, part := range r.Apart {
+		row := []string{part.Conv}
+		for _, f := range part.Floors {
+			if f.Score > mostApart {
+				continue
+			}
+			if len(rows) == 1 {
+				rows[0] = append(rows[0], fmt.Sprintf("%.2f", f.Score))
+			}
+			row = append(row, plain(f.Served)+" "+plain(f.Disturbed))
+		}
+		rows = append(rows, append(row, fmt.Sprintf("%.3f", part.Error)))
+	}
+	rows[0] = append(rows[0], "calibration error")
+	p.table(rows)
 }

@@ -39,6 +39,30 @@ func TestFloorsByHand(t *testing.T) {
 	}
 }
 
+// What is asked of no half is asked of all, and a half that nobody has is refused.
+func TestInjectionOfNoHalf(t *testing.T) {
+	builtin, err := embedding.NewBuiltin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := InjectionOptions{Half: "third", RetrievalOptions: RetrievalOptions{
+		Dirs: []string{"testdata/diary"}, InMemory: true, Resamples: -1, Systems: []System{{Name: "builtin", Embedder: builtin}},
+	}}
+	_, err = Injection(context.Background(), o, []Prompt{{Text: "go on", Half: "fit"}}, 10)
+	if err == nil || !strings.Contains(err.Error(), `half is "third"; no question and no prompt is of it`) {
+		t.Errorf("%v", err)
+	}
+	o.Half, o.Apart = "", true
+	r, err := Injection(context.Background(), o, []Prompt{{Text: "go on"}, {Text: "Where is the sea?", Conv: "ines"}}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := r.Print(&out); err != nil || r.Unrelated != 3 || len(r.Apart) != 2 || !strings.Contains(out.String(), "\nines ") {
+		t.Errorf("%d prompts, %d memories\n%s%v", r.Unrelated, len(r.Apart), out.String(), err)
+	}
+}
+
 // Without a floor every prompt finds something in the diary. With one few prompts do, and
 // questions still find their evidence.
 func TestInjection(t *testing.T) {
@@ -50,9 +74,9 @@ func TestInjection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Injection(context.Background(), RetrievalOptions{
+	r, err := Injection(context.Background(), InjectionOptions{RetrievalOptions: RetrievalOptions{
 		Dirs: []string{"testdata/diary"}, InMemory: true, Resamples: -1, Systems: []System{{Name: "builtin", Embedder: builtin}},
-	}, prompts, 10)
+	}}, prompts, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // Knows returns the share of a text's words that the vocabulary knows, 0 to 1: those
@@ -12,7 +14,9 @@ import (
 // vocabulary holds the words of the languages it was made of, and single characters
 // of all others, whose vectors mean nothing; each Han character is a word of its own.
 // Numbers, signs and single Latin letters count for neither side; 1 if there is
-// nothing else. A damaged model knows everything: Embed reports it.
+// nothing else. Of a text that seems to be in another language of Latin letters than
+// English it knows less the fewer of its words stand in the vocabulary whole, small ones not counted:
+// pieces such as "##ter" are in all texts of that language. A damaged model knows everything: Embed reports it.
 func (s *Static) Knows(text string) float64 {
 	m, err := s.load()
 	if err != nil {
@@ -21,23 +25,47 @@ func (s *Static) Knows(text string) float64 {
 	ids := s.ids.Get().(*[]int32)
 	defer s.giveBack(ids)
 	*ids = m.tokenizer.Append((*ids)[:0], text)
-	var known, all int
+	var small func(string) bool // nil: it was not needed yet, or the text seems to be English
+	var known, whole, learnt, all int
 	for i := 0; i < len(*ids); {
-		size := m.wordSize((*ids)[i:])
-		switch m.familiarity((*ids)[i : i+size]) {
+		word := (*ids)[i : i+m.wordSize((*ids)[i:])]
+		i += len(word)
+		switch m.familiarity(word) {
 		case familiar:
+			if known == 0 {
+				small = retrieval.Strange(text)
+			}
 			known++
 			all++
+			if len(word) == 1 {
+				whole++
+				if small != nil && !small(m.tokenizer.Token(word[0])) {
+					learnt++
+				}
+			}
 		case strange:
 			all++
 		}
-		i += size
 	}
-	if all == 0 {
+	switch {
+	case all == 0:
 		return 1
+	case small == nil, whole == all && whole-learnt < 2: // "die hard", where one word is small elsewhere
+		return float64(known) / float64(all)
 	}
-	return float64(known) / float64(all)
+	return float64(known) / float64(all) * fluent(float64(learnt)/float64(all))
 }
+
+// Shares of words that a vocabulary of English has whole, in a text that seems to be in another language: up
+// to which it knows nothing of what the text says, and from which the text may be English after all.
+// More than half of a question in German, Spanish or French is hardly ever whole, and less than three
+// quarters of one in English.
+const (
+	fluentFrom = 0.5
+	fluentAt   = 0.75
+)
+
+func fluent(whole float64) float64 { return min(1, max(0, (whole-fluentFrom)/(fluentAt-fluentFrom))) }
 
 // inside begins the tokens that continue a word.
 const inside = "##"

@@ -64,6 +64,28 @@ func TestBuiltinKnowsEnglish(t *testing.T) {
 	}
 }
 
+// A vocabulary of English spells words of other languages of Latin letters out in pieces that
+// mean nothing there: all of their texts are alike by them.
+func TestBuiltinDoesNotKnowOtherLatinLanguages(t *testing.T) {
+	e := builtin(t)
+	for text, want := range map[string][2]float64{
+		"Wogegen ist meine Tochter allergisch?":                 {0, 0},
+		"¿Qué no puede comer nunca mi hija?":                    {0, 0},
+		"Quand vais-je chez le dentiste ?":                      {0, 0},
+		"en la casa del pueblo":                                 {0, 0}, // all of these are in it whole
+		"Wie starte ich den Docker Container neu?":              {0, 0.5},
+		"Combien font 17 pour cent de 240 ?":                    {0, 0.5}, // whole words, but of French
+		"When did my son die in the war?":                       {1, 1},   // "son", "die" and "war" are small elsewhere
+		"die hard":                                              {1, 1},
+		"photosynthesis":                                        {1, 1}, // a rare word, and nothing says that it is foreign
+		"Which café did Zoë and I visit on our trip to Norway?": {1, 1},
+	} {
+		if got := e.Knows(text); got < want[0] || got > want[1] {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func BenchmarkKnows(b *testing.B) {
 	e := builtin(b)
 	e.Knows("")

@@ -142,6 +142,8 @@ type injectionCmd struct {
 	Prompts string   `required:"" type:"existingdir" placeholder:"DIR" help:"A directory with prompts.jsonl, which nothing in the data answers."`
 	Context string   `default:"none" placeholder:"FORM" values:"none,speaker,speaker+date" help:"What is stored before the text of a turn: none, speaker or speaker+date. Default: none."`
 	Limit   int      `short:"n" default:"10" placeholder:"N" help:"Results of each search, 1 to 1000. Default: 10."`
+	Half    string   `placeholder:"NAME" help:"Ask only the questions, and put only the prompts, whose half has this name. Default: all."`
+	Apart   bool     `help:"Show what each memory shows, too."`
 	Dir     string   `type:"existingdir" help:"Where the files are made, and removed. Default: a temporary directory."`
 }
 
@@ -151,7 +153,8 @@ func (*injectionCmd) Help() string {
 minimum score it shows how many questions get evidence and how many prompts get anything, then how often results of a score
 are evidence. docs/scoring.md explains how to use the figures.
 
-    loci bench injection --data bench/testdata/diary --prompts bench/testdata/unrelated`
+    loci bench injection --data bench/testdata/diary --prompts bench/testdata/unrelated
+    loci bench injection --data bench/testdata/languages --prompts bench/testdata/languages --apart`
 }
 
 // Run measures and prints tables.
@@ -163,10 +166,10 @@ func (c *injectionCmd) Run(a *app) error {
 	if c.Limit < 1 || c.Limit > loci.MaxSearchLimit {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
-	opts := bench.RetrievalOptions{
+	opts := bench.InjectionOptions{Half: c.Half, Apart: c.Apart, RetrievalOptions: bench.RetrievalOptions{
 		Dirs: c.Data, Contexts: []string{c.Context}, Dir: c.Dir,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
-	}
+	}}
 	if opts.InMemory, err = inMemory(a.flags); err != nil {
 		return err
 	}

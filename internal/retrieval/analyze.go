@@ -24,6 +24,7 @@ type Token struct {
 	alone    bool // with no content beside it
 	sentence bool // in a run with function characters: not only a word
 
+	run, at  int  // of pairs: the number of the run, from 1, and of the first character in it, from 0
 	small    bool // of queries: carries no meaning in the language they may be in
 	optional bool // of queries: it counts where it is found, and is not missed
 }
@@ -83,6 +84,7 @@ type tokenizer struct {
 	spaced    int    // where the next word must start for that
 
 	runStart, runEnd int // characters of CJK that are not yielded yet
+	runs             int // that were yielded
 
 	chain    []string // words joined by one sort of sign
 	sign     byte     // between them; 0: none yet
@@ -245,7 +247,7 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 		return
 	}
 	if lower = truncate(lower); lower != "" {
-		t.yield(Token{Text: lower, Kind: Word, small: isSmall(lower, t.languages)})
+		t.yield(Token{Text: lower, Kind: Word, small: isSmall(lower, t.languages) || asks(lower, t.languages)})
 	}
 	joined := t.spaced == start && start > 0 && t.text[start-1] == ' '
 	if joined && len(t.previous) > 1 && len(lower) > 1 && digital(t.previous) != digital(lower) {
@@ -314,6 +316,7 @@ func (t *tokenizer) endRun() {
 	if run == "" {
 		return
 	}
+	t.runs++
 	var function []bool // by character
 	if t.query {
 		function = functionCharacters(run)
@@ -328,7 +331,7 @@ func (t *tokenizer) endRun() {
 	for i := 0; run != ""; i++ {
 		_, after := utf8.DecodeRuneInString(run[width:])
 		c := Token{Text: run[:width], Kind: Character, alone: single}
-		pair := Token{Text: run[:width+after], Kind: Pair}
+		pair := Token{Text: run[:width+after], Kind: Pair, run: t.runs, at: i}
 		if function != nil {
 			c.function, c.sentence = mark(i), true
 			c.alone = single || !c.function && mark(i-1) && mark(i+1) && (isHan(c.Text) || isHangul(c.Text))

@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,6 +32,27 @@ func isSmall(word string, in []int) bool {
 	return false
 }
 
+// asks reports whether a word only asks, in a query that is in one of some languages, or carries no
+// meaning in the language of its script. Queries leave such words out of what they miss; stored
+// texts know no such list, so it may grow.
+func asks(word string, in []int) bool {
+	return len(in) > 0 && asking[word] || word[0] >= utf8.RuneSelf && smallOfScripts[word]
+}
+
+// asking are words of questions in the languages of Latin letters, beside the small ones that tell them.
+var asking = wordSet(`welche welcher welches welchen welchem wieviel wieviele wohin woher womit wofur worauf woran wogegen wovon wozu wessen wem wen
+	soll sollen sollst sollte kann kannst konnen muss mussen darf bin bist habe hast mir mich dir dich dein deine sich man es quel quelle quels quelles quand comment pourquoi combien lequel laquelle
+	d j l m n s t y on ne se me te lui leur leurs cet suis es as dois doit peux peut faut
+	cual cuales cuanto cuanta cuantos cuantas quienes nos les debo debe puedo puede hay soy qual quais quanto quanta quantos quantas quale quali perche welke hoeveel waarom`)
+
+// smallOfScripts are the small words of Russian and of Arabic.
+var smallOfScripts = wordSet(fold(`и в во на с со к ко у о об от до из за по для не а но или что чего чему чем кто кого кому кем как какой какая какое какие каким какую
+	каком какого где куда откуда когда почему зачем сколько ли же бы это этот эта эти тот та те я меня мне мной мы нас нам ты тебя тебе вы вас вам он
+	его ему она её ей они их им мой моя моё мои моего моей моему моём моих моим моими мою наш наша наше наши твой твоя его свой своя есть быть был была
+	было были будет надо нужно можно ещё уже
+	ما ماذا مم مما من متى أين كيف كم لماذا هل أي أية إلى على في عن مع هذا هذه ذلك تلك التي الذي هو هي هم أنا نحن أنت لي له لها لنا
+	عند لدى لدي لديه لديها كان كانت يكون تكون أن إن لا لم لن قد أو ثم حتى بين يا`))
+
 // languages are told by their small words. A text in none of them, or in English, gives no
 // stems; one that may be in two gives those of both, which costs it nothing.
 var languages = []language{
@@ -52,38 +74,80 @@ var languages = []language{
 var englishWords = wordSet(`the and is are was were of to in on at my i you he she it we they with for that this what who where when how do did
 	does have has had not be been our your his her its their by from as an a am`)
 
+// smallIn has a bit for each language in which a word is small: a text asks for all of its words.
+var smallIn = func() map[string]uint8 {
+	in := map[string]uint8{}
+	for word := range englishWords {
+		in[word] = inEnglish
+	}
+	for i := range languages {
+		for word := range languages[i].stop {
+			in[word] |= 1 << i
+		}
+	}
+	return in
+}()
+
+const inEnglish = 1 << 7
+
 // languagesOf are the indices of the languages that a text may be in, from its first words:
 // those with the most small words, if that is more than English has. nil: none of them.
-func languagesOf(text string) (of []int) {
+func languagesOf(text string) []int {
+	counts, most, english := countSmall(text)
+	if most <= english {
+		return nil
+	}
+	return withCount(counts, most)
+}
+
+// countSmall counts the small words of each language in a text; most is the greatest count but for that of English.
+func countSmall(text string) (counts [8]int, most, english int) {
 	const enough = 64 // words, to tell a language
-	most, here := 0, 0
-	var counts [8]int
 	for range enough {
 		var w string
 		if w, text = cutWord(text); w == "" {
 			break
 		}
-		w = strings.ToLower(w)
-		if englishWords[w] {
-			here++
+		in := smallIn[strings.ToLower(w)]
+		if in&inEnglish != 0 {
+			english++
 		}
-		for i := range languages {
-			if languages[i].stop[w] {
-				counts[i]++
-				most = max(most, counts[i])
-			}
+		for in &^= inEnglish; in != 0; in &= in - 1 {
+			i := bits.TrailingZeros8(in)
+			counts[i]++
+			most = max(most, counts[i])
 		}
 	}
-	if most <= here {
-		return nil
-	}
-	for i, n := range counts[:len(languages)] {
-		if n == most {
+	return counts, most, english
+}
+
+// withCount are the languages that have a count.
+func withCount(counts [8]int, n int) (of []int) {
+	for i := range languages {
+		if counts[i] == n {
 			of = append(of, i)
 		}
 	}
 	return of
 }
+
+// Strange returns what reports whether a word carries no meaning in the language that a text is in, if that
+// is one of Latin letters and may be another than English; nil: it seems to be English. Its small words
+// tell, and else a letter that English lacks.
+func Strange(text string) func(word string) bool {
+	counts, most, english := countSmall(fold(text))
+	var of []int
+	switch {
+	case most > 0 && most >= english:
+		of = withCount(counts, most)
+	case !strings.ContainsFunc(text, foreignLetter):
+		return nil
+	}
+	return func(word string) bool { return isSmall(word, of) }
+}
+
+// foreignLetter reports whether a letter is Latin, and none of English.
+func foreignLetter(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) }
 
 // stemIn is the text of the stem of a word in a language; "": the word has none.
 func stemIn(word string, l int) string {

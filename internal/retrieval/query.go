@@ -26,6 +26,9 @@ type QueryWord struct {
 	word string // as it was typed, folded: what stems are made of; see Or
 	made Kind   // of the token that it was made of, if others count as it
 	lone bool   // none does
+
+	small   bool // it carries no meaning in the language the query may be in
+	run, at int  // of a pair: the number of its run, from 1, and where in it the pair begins
 }
 
 // Or adds to a list the terms that count as the word: its stems in languages, and what a text may have
@@ -271,7 +274,7 @@ func (c *collector) token(t Token) {
 		}
 	}
 	c.strong = true
-	w := QueryWord{Term: term, Weight: weight, Optional: t.optional, made: t.Kind}
+	w := QueryWord{Term: term, Weight: weight, Optional: t.optional, made: t.Kind, small: t.small, run: t.run, at: t.at}
 	switch {
 	case t.Kind == Word:
 		w.word = t.Text

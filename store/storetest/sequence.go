@@ -41,6 +41,18 @@ var sequenceCases = []testCase{
 		rare := math.Log(2) // 1 + (2 - 1 + 0.5) / (1 + 0.5)
 		b.exactly("what is covered of one", h[id(2)].Covered, held/(held+rare))
 	}},
+	{"pairs of characters between two words are not missed", func(b *bench) {
+		b.put(record(1, "女儿"), record(2, "过敏"), record(3, "过敏 女儿"), record(4, "女儿过敏"))
+		few := math.Log(1 + 1.5/3.5) // three of four records have each of the two words, one what is between them
+		b.exactly("what is covered of one word", b.byID(words("女儿过敏"), 10)[id(1)].Covered, 0.5)
+		h := b.byID(words("女儿过敏"), 10)
+		b.exactly("what is covered of both", h[id(3)].Covered, 1)
+		b.exactly("what is covered of all", h[id(4)].Covered, 1) // and no more
+		b.exactly("the share", h[id(3)].KeywordShare, h[id(3)].Keyword/(2*few))
+		if h[id(4)].Keyword <= h[id(3)].Keyword {
+			b.Errorf("the words as they were asked for get %v, and apart %v", h[id(4)].Keyword, h[id(3)].Keyword)
+		}
+	}},
 	{"what stands beside a hit in its sequence is a hit", func(b *bench) {
 		for i, text := range []string{"one", "two", "walrus", "four", "five", "six", "seven", "eight"} {
 			b.put(said(i+1, "talk", int64(10*i), text)) // places may be apart

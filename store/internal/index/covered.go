@@ -72,7 +72,7 @@ func (s *search) addCovered(hits map[place]*loci.Hit) {
 	}
 	for at, h := range hits {
 		if h.Context > 0 {
-			h.ContextCovered = best[s.sequenceOf(at)] / s.ideal
+			h.ContextCovered = s.coverage(best[s.sequenceOf(at)])
 		}
 	}
 }

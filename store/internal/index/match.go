@@ -346,13 +346,16 @@ func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 		return
 	}
 	for n := e.first; n < e.first+e.passages; n++ {
-		h.Covered = max(h.Covered, s.wordsAt(sh, n).covered/s.ideal)
+		h.Covered = max(h.Covered, s.coverage(s.wordsAt(sh, n).covered))
 	}
 	if e.sequence != 0 && s.contextIdeal > 0 && int(e.sequence) < len(sh.talk.contexts) {
 		h.Context = sh.talk.contexts[e.sequence] / s.contextIdeal
-		h.ContextCovered = sh.talk.coverage[e.sequence] / s.ideal
+		h.ContextCovered = s.coverage(sh.talk.coverage[e.sequence])
 	}
 }
+
+// coverage is how much of the query a weight is, at most 1: what lies between words adds to it, too.
+func (s *search) coverage(weight float64) float64 { return min(1, weight/s.ideal) }
 
 // addTexts adds what hits say. Of a record that changed since it was indexed that is nothing.
 func (s *search) addTexts(hits map[place]*loci.Hit) error {

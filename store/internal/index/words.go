@@ -70,19 +70,7 @@ func (s *search) scoreWords(p loci.Probe) error {
 	if p.Quick {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
-	unheard := []retrieval.QueryWord(nil)
-	var terms []string
-	for _, w := range q.Words {
-		terms = w.Or(append(terms[:0], w.Term))
-		a := s.findWord(terms)
-		switch {
-		case a.holders > 0 || w.Spelling == "" && !w.Optional || p.Quick:
-			s.ask(a, w.Weight, w.Weight)
-		case w.Spelling != "":
-			unheard = append(unheard, w)
-		}
-	}
-	s.mend(unheard, p.Corrected)
+	s.askWords(&q, p)
 	for _, prefix := range q.Prefixes {
 		s.ask(s.findLists(func(sh *scoring) []posting { return sh.withPrefix(prefix) }), 1, 1)
 	}
@@ -98,6 +86,33 @@ func (s *search) scoreWords(p loci.Probe) error {
 		s.add(&s.asked[i])
 	}
 	return nil
+}
+
+// askWords looks for the words of a query, and for what stands in for those that nobody has.
+func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
+	found, holders := make([]asked, len(q.Words)), make([]int, len(q.Words))
+	var terms []string
+	for i := range q.Words {
+		w := &q.Words[i]
+		terms = w.Or(append(terms[:0], w.Term))
+		found[i] = s.findWord(terms)
+		holders[i] = found[i].holders
+	}
+	missed := q.Missed(holders)
+	s.asked = make([]asked, 0, len(q.Words))
+	unheard := []retrieval.QueryWord(nil)
+	for i, w := range q.Words {
+		switch {
+		case !missed[i] && holders[i] > 0:
+			s.ask(found[i], w.Weight, 0)
+		case !missed[i]:
+		case holders[i] > 0 || w.Spelling == "" || p.Quick:
+			s.ask(found[i], w.Weight, w.Weight)
+		default:
+			unheard = append(unheard, w)
+		}
+	}
+	s.mend(unheard, p.Corrected)
 }
 
 // asked is something that a search looks for: a word, what begins so, or a phrase.

@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/embedding"
+)
+
+// languageSet is a memory of one person in each of nine languages.
+const languageSet = "testdata/languages"
+
+// A score is the chance that a memory answers, in every language: at a floor, notes that answer are
+// kept and prompts that nothing answers are silenced about as in English.
+func TestScoresMeanTheSameInOtherLanguages(t *testing.T) {
+	prompts, err := ReadPrompts(languageSet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin, err := embedding.NewBuiltin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Injection(context.Background(), InjectionOptions{Half: "held", Apart: true, RetrievalOptions: RetrievalOptions{
+		Dirs: []string{languageSet}, InMemory: true, Resamples: -1, Systems: []System{{Name: "builtin", Embedder: builtin}},
+	}}, prompts, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := 0.0 // of questions in the languages that are searched in pairs of characters, at 0.05
+	for _, part := range r.Apart {
+		at := map[float64]Floor{}
+		for _, f := range part.Floors {
+			at[f.Score] = f
+		}
+		found, low, high := at[0], at[0.03], at[0.05]
+		if found.Served.Value < 0.69 || low.Served.Value < 0.48 || low.Disturbed.Value > 0.3 ||
+			high.Disturbed.Value > 0.1 || part.Error > 0.06 {
+			t.Errorf("%s: %+v, %+v at 0.03, %+v at 0.05, calibration error %.3f", part.Conv, found, low, high, part.Error)
+		}
+		if slices.Contains([]string{"zh", "ja", "ko"}, part.Conv) {
+			pairs += high.Served.Value / 3
+		}
+	}
+	if r.Answerable != 9*30 || r.Unrelated != 9*20 { // of the half; a prompt is put to the memory of its language
+		t.Errorf("%d questions and %d prompts", r.Answerable, r.Unrelated)
+	}
+	if len(r.Apart) != 9 || pairs < 0.5 {
+		t.Errorf("%d languages; at 0.05 %.3f are served in Chinese, Japanese and Korean", len(r.Apart), pairs)
+	}
+}
+
+// The set is the same in each language, and its halves are alike.
+func TestLanguagesAreAlike(t *testing.T) {
+	d, err := ReadDataset(languageSet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts, err := ReadPrompts(languageSet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]map[string]int{}
+	add := func(conv, what string) {
+		if count[conv] == nil {
+			count[conv] = map[string]int{}
+		}
+		count[conv][what]++
+	}
+	for i := range d.Turns {
+		add(d.Turns[i].Conv, "notes")
+	}
+	texts := map[string]string{}
+	for i := range d.Turns {
+		texts[d.Turns[i].Conv+d.Turns[i].ID] = d.Turns[i].Text
+	}
+	for i := range d.Questions {
+		q := &d.Questions[i]
+		add(q.Conv, q.Half+" "+q.Category)
+		strict := slices.Contains([]string{"en", "zh", "ko"}, q.Conv) // a character is a word in Japanese, too
+		if common := commonTerms(q.Text, texts[q.Conv+q.Evidence[0]]); strict && q.Category == "other" && len(common) > 0 {
+			t.Errorf("%s: %s and %s share %q", q.ID, q.Text, texts[q.Conv+q.Evidence[0]], common)
+		}
+	}
+	for _, p := range prompts {
+		add(p.Conv, p.Half+" prompts")
+	}
+	want := map[string]int{"notes": 40, "fit same": 10, "fit word": 10, "fit other": 10, "held same": 10, "held word": 10, "held other": 10,
+		"fit prompts": 20, "held prompts": 20}
+	for conv, got := range count {
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", conv, got, want)
+		}
+	}
+	if len(count) != 9 {
+		t.Errorf("%d languages", len(count))
+	}
+}
