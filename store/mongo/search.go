@@ -26,7 +26,7 @@ func (s *Store) Match(
 	q.Read = func(ctx context.Context, do func(follow.Source) error) error {
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
-	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
+	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
 	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
 		return hits, translate("search", err)
 	}
@@ -47,7 +47,6 @@ func (s *Store) Match(
 	if err != nil || served {
 		return hits, err
 	}
-	q.Trim = func() int64 { return s.trim(at) }
 	hits, err = at.search.MatchAfter(ctx, q)
 	return hits, translate("search", err)
 }
@@ -66,8 +65,8 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 
 // trim makes room while the process holds too much ([aside.Claims]). The tenant at hand keeps
 // what its searches need. It returns how many bytes are held then.
-func (s *Store) trim(at *tenant) int64 {
-	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
+func (s *Store) trim(at *follow.Index) int64 {
+	return follow.Trim(at, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
 		s.lobby.Each(func(t *tenant, used time.Time) { do(&t.search, used) })
 	})
 }

@@ -257,7 +257,7 @@ func SearchTogether(s *Store, name loci.Tenant, p loci.Probe, f loci.Filter, n i
 			wait()
 			return read(ctx, do)
 		}
-		q.Trim = func() int64 { return 0 }
+		q.Trim = func(*follow.Index) int64 { return 0 }
 		q.Begin()
 		return func() {
 			hits, err := g.Of.search.MatchAfter(ctx, q)

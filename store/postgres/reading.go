@@ -119,12 +119,25 @@ func (r *reading) run(stmts []stmt, last bool) error {
 	case asked || before.Events == 0:
 	case before.Unmoved(&r.state): // as in most reads, which so read one row
 		hash = r.state.Head
+	case r.seenSince(&before): // a commit of this process has left it
+		hash = r.state.Head
 	default:
 		if err := r.more(r.t.selectSealed(before.Events, &hash)); err != nil {
 			return err
 		}
 	}
 	return r.t.names.CheckPast(&r.state, &before, hash)
+}
+
+// seenSince reports whether the state that was read has been seen since, which is in the place of what was
+// seen before then.
+func (r *reading) seenSince(before *batch.Past) bool {
+	now := r.t.names.Past()
+	if !now.Is(&r.state) {
+		return false
+	}
+	*before = now
+	return true
 }
 
 // selectSealed is the statement for the hash of an event by its number.

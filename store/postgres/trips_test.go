@@ -50,7 +50,10 @@ func TestRoundTrips(t *testing.T) {
 		want   int64
 	}{
 		{"a warm search", search, search, 1},
-		{"a search after an own write", func() { save(s) }, search, 6},
+		{"a search after an own write", func() { save(s) }, search, 1},
+		{"a search after another server's write, the first in a while", func() { search(); search(); save(other) }, search, 8},
+		{"a search after an own write behind another server's", func() { save(other); save(s) }, search, 6},
+
 		{"a search after one that followed a commit which failed", func() { fail(); search() }, search, 1},
 		{"a read", read, read, 1},
 		{"a read after an own write, the first in a while", func() { read(); read(); save(s) }, read, 1},

@@ -142,15 +142,32 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 
 // settle takes in how the transaction ended, before the callers hear of it.
 func (x *tx) settle(n *batch.Needs, err error) error {
-	x.t.names.Moved()
-	x.t.search.Wrote(x.State.Seq)
-	if x.erased { // also when the answer to the commit is lost
+	defer func() { x.t.search.Wrote(x.State.Seq) }() // behind the handover, so that the next search finds it
+	if x.erased {                                    // also when the answer to the commit is lost
 		x.s.shelf.Tidy(x.t.name)
 	}
 	if err != nil {
+		x.t.names.Moved()
 		x.t.known.Forget()
 		return err
 	}
 	x.t.known.Learn(&x.Batch, n)
+	x.hand(n)
 	return nil
+}
+
+// hand hands what was committed to the index of the process, if that can follow without a look at the
+// database.
+func (x *tx) hand(n *batch.Needs) {
+	if !x.Mark.Event {
+		x.t.names.Moved()
+		return
+	}
+	line, follows := x.t.names.Follow(&x.Found, &x.State)
+	if !follows {
+		return
+	}
+	if c := x.Handed(n, line); c != nil {
+		x.t.search.Hand(c)
+	}
 }

@@ -124,6 +124,34 @@ func (n *Names) Moved() {
 	n.past.Moves = true
 }
 
+// Follow notes a commit of this process with an event, given the state that it found and the one it
+// left. ok: the state it found is the newest that was seen, so that nothing is between, or somebody
+// has seen already what it left; line is how often the database went back before. Else the next
+// state that is read tells whether the database went back: a write has not looked for that.
+func (n *Names) Follow(found, left *State) (line int64, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := &n.past
+	if p.Events == 0 || !bytes.Equal(p.key, found.NameKey) {
+		p.Moves = true
+		return 0, false
+	}
+	switch {
+	case p.Seq+1 == found.Seq && p.Head == found.Head: // counters are raised when they are read for a write
+		p.Seq, p.Events, p.Head = left.Seq, left.Events, left.Head
+	case p.Seq == left.Seq && p.Head == left.Head:
+	default:
+		p.Moves = true
+		return 0, false
+	}
+	return p.line, true
+}
+
+// Is reports whether a state is the one that was seen.
+func (p *Past) Is(st *State) bool {
+	return p.Events > 0 && p.Seq == st.Seq && p.Head == st.Head && bytes.Equal(p.key, st.NameKey)
+}
+
 // Unmoved reports whether a state is the one seen before, or one in its place: its head is then
 // the hash of the event that was the last one.
 func (p *Past) Unmoved(st *State) bool {

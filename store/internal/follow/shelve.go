@@ -317,9 +317,7 @@ func (x *Index) faulted(fault error) {
 	if x.index != nil {
 		x.dropCopies()
 	}
-	x.index = nil
-	x.loads.Forget()
-	x.account()
+	x.lose()
 }
 
 // dropCopies removes the copies of all segments of the index.
