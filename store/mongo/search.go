@@ -27,31 +27,23 @@ func (s *Store) Match(
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
-	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
-		return hits, translate("search", err)
-	}
-	q.Begin()
-	var at *tenant
-	served := false
-	err = s.read(ctx, name, "search", func(r *reading) error {
-		if limit < 1 {
-			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
-		}
-		at = r.t
-		err := r.glance()
-		if err == nil {
-			hits, served, err = at.search.Match(&r.state, q)
-		}
-		return err
-	})
-	if err != nil || served {
-		return hits, err
-	}
-	hits, err = at.search.MatchAfter(ctx, q)
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant) (batch.State, error) { return s.look(ctx, t) })
 	return hits, translate("search", err)
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
+
+// look reads the document of a tenant, with no transaction.
+func (s *Store) look(ctx context.Context, t *tenant) (st batch.State, err error) {
+	err = again(ctx, func() error {
+		return s.readOnce(ctx, t, func(r *reading) error {
+			err := r.glance()
+			st = r.state
+			return err
+		})
+	})
+	return st, interrupted("search", err)
+}
 
 // recordsOf reads records in full, for filters on what the index does not hold.
 func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (records []loci.Record, err error) {

@@ -15,14 +15,7 @@ func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
 	q := s.searchFor(ctx, name, p, filter, limit)
-	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
-		return hits, translate("search", err)
-	}
-	q.Begin()
-	at, hits, served, err := s.matchPresent(ctx, q)
-	if err == nil && !served {
-		hits, err = at.search.MatchAfter(ctx, q)
-	}
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant) (batch.State, error) { return s.look(ctx, t) })
 	return hits, translate("search", err)
 }
 
@@ -41,22 +34,6 @@ func (s *Store) searchFor(
 	}
 	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
 	return q
-}
-
-// matchPresent searches if the index shows the tenant's present state.
-func (s *Store) matchPresent(
-	ctx context.Context, q *follow.Search,
-) (at *tenant, hits []loci.Hit, served bool, err error) {
-	g, err := s.lobby.Enter(ctx, q.Tenant)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	defer s.lobby.Leave(g)
-	if q.Limit < 1 {
-		return nil, nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", q.Limit)
-	}
-	hits, served, err = g.Of.search.MatchPresent(ctx, q, func() (batch.State, error) { return s.look(ctx, g.Of) })
-	return g.Of, hits, served, err
 }
 
 // look reads the row of a tenant, in one round trip.

@@ -32,8 +32,13 @@ type handover struct {
 	waiting []*batch.Handed
 	records int
 	bytes   atomic.Int64
-	turns   chan struct{} // who looks at the tenant's counter; see lookInTurn
+
+	turns chan struct{} // of those who look at the tenant's counter; see lookInTurn
+	looks atomic.Int64  // since the latest write of this process
 }
+
+// sharedLooks is how many searches after a write of this process look in turn at most.
+const sharedLooks = 64
 
 // want begins to hold commits.
 func (h *handover) want() {
@@ -85,7 +90,10 @@ func (x *Index) Hand(c *batch.Handed) {
 
 // Wrote notes a write of this process, so that the next search of it finds what was written,
 // however stale it may be.
-func (x *Index) Wrote(seq int64) { raise(&x.written, seq) }
+func (x *Index) Wrote(seq int64) {
+	raise(&x.written, seq)
+	x.handover.looks.Store(0)
+}
 
 // Behind reports that the index lacks a write of this process: a search has to take it in first. It asks for
 // no lock: who finds another search taking something in looks whether that is more than it needs. A write that
@@ -206,29 +214,34 @@ func (x *Index) takeOwn(q *Search) bool {
 func (x *Index) MatchPresent(
 	ctx context.Context, q *Search, look func() (batch.State, error),
 ) (hits []loci.Hit, served bool, err error) {
-	if !x.Behind() {
-		q.looked = q.now()
-		st, err := look()
-		if err != nil {
-			return nil, false, err
-		}
-		return x.Match(&st, q)
-	}
-	if !x.handover.brings(x.shown.Load(), x.written.Load()) {
+	if x.Behind() && !x.handover.brings(x.shown.Load(), x.written.Load()) {
 		return nil, false, nil // then it is not worth a round trip to ask by how much
 	}
-	st, err := x.lookInTurn(ctx, q, look)
-	if err != nil {
-		return nil, false, err
+	var st *batch.State
+	if x.handover.looks.Add(1) > sharedLooks {
+		st, err = q.look(look)
+	} else {
+		st, err = x.lookInTurn(ctx, q, look)
 	}
-	if st == nil {
+	switch {
+	case err != nil:
+		return nil, false, err
+	case st == nil:
 		return x.matchIf(q, func() bool { return x.caughtUp(q) })
 	}
 	return x.Match(st, q)
 }
 
-// lookInTurn reads the tenant's counter where the index has its process's own commits to take in: many
-// callers search then, each after a write of its own. One looks for all who wait; nil: one did.
+// look notes when it was looked.
+func (q *Search) look(look func() (batch.State, error)) (*batch.State, error) {
+	q.looked = q.now()
+	st, err := look()
+	return &st, err
+}
+
+// lookInTurn looks, and takes in what this process committed, unless another search has done so since q
+// began: nil. Where many callers save and search, one looks for all who wait. Where nobody writes searches
+// do not wait for one another.
 func (x *Index) lookInTurn(
 	ctx context.Context, q *Search, look func() (batch.State, error),
 ) (*batch.State, error) {
@@ -240,16 +253,15 @@ func (x *Index) lookInTurn(
 	if time.Duration(x.seen.Load()) > q.at {
 		return nil, nil
 	}
-	q.looked = q.now()
-	st, err := look()
+	st, err := q.look(look)
 	if err != nil {
 		return nil, err
 	}
 	x.takeOwn(q)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if x.shows(&st) {
+	if x.shows(st) {
 		raise(&x.seen, int64(q.looked))
 	}
-	return &st, nil
+	return st, nil
 }
