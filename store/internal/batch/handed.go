@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -132,10 +133,8 @@ func searched(r *loci.Record) *loci.Record {
 			*at = time.UnixMilli(at.UnixMilli()).UTC()
 		}
 	}
-	if r.Sequence == "" {
-		out.Position = 0
-	}
-	out.Namespace, out.Tags, out.Passages = slices.Clone(r.Namespace), slices.Clone(r.Tags), slices.Clone(r.Passages)
-	out.Attributes, out.Body = slices.Clone(r.Attributes), nil
+	out.Namespace, out.Tags = slices.Clone(r.Namespace), append([]string(nil), r.Tags...) // nil for none
+	out.Passages, out.Attributes = slices.Clone(r.Passages), append(json.RawMessage(nil), r.Attributes...)
+	out.Body = nil
 	return &out
 }

@@ -149,14 +149,19 @@ func (x *Index) takeHanded(to int64) {
 	if x.index == nil {
 		return
 	}
+	before := x.seq
 	for _, c := range x.handover.take(to) {
 		if c.Seq <= x.seq {
 			continue // a search was quicker
 		}
 		if c.Seq != x.seq+1 || c.Line != x.line || !bytes.Equal(c.NameKey, x.nameKey) {
-			return
+			break
 		}
 		x.takeCommit(c)
+	}
+	if x.seq > before {
+		x.shown.Store(x.seq)
+		x.shelveDue()
 	}
 }
 
@@ -176,8 +181,6 @@ func (x *Index) takeCommit(c *batch.Handed) {
 		x.index.Upsert(came.Record, form.SplitVectors(came.In(space), space.Dims))
 	}
 	x.seq = c.Seq
-	x.shown.Store(x.seq)
-	x.shelveDue()
 }
 
 // takeOwn takes in what this process committed, and reports whether that was worth it.
