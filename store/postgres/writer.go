@@ -147,7 +147,6 @@ func (x *tx) settle(n *batch.Needs, err error) error {
 		x.s.shelf.Tidy(x.t.name)
 	}
 	if err != nil {
-		x.t.names.Moved()
 		x.t.known.Forget()
 		return err
 	}
@@ -160,14 +159,11 @@ func (x *tx) settle(n *batch.Needs, err error) error {
 // database.
 func (x *tx) hand(n *batch.Needs) {
 	if !x.Mark.Event {
-		x.t.names.Moved()
 		return
 	}
-	line, follows := x.t.names.Follow(&x.Found, &x.State)
-	if !follows {
-		return
-	}
-	if c := x.Handed(n, line); c != nil {
-		x.t.search.Hand(c)
+	if line, follows := x.t.names.Follow(&x.Found, &x.State); follows {
+		if c := x.Handed(n, line); c != nil {
+			x.t.search.Hand(c)
+		}
 	}
 }

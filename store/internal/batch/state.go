@@ -117,13 +117,6 @@ func (n *Names) Past() Past {
 	return n.past
 }
 
-// Moved notes a write of this process: the next state that is read is another one.
-func (n *Names) Moved() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.past.Moves = true
-}
-
 // Follow notes a commit of this process with an event, given the state that it found and the one it
 // left. ok: the state it found is the newest that was seen, so that nothing is between, or somebody
 // has seen already what it left; line is how often the database went back before. Else the next
@@ -132,14 +125,11 @@ func (n *Names) Follow(found, left *State) (line int64, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := &n.past
-	if p.Events == 0 || !bytes.Equal(p.key, found.NameKey) {
-		p.Moves = true
-		return 0, false
-	}
+	same := p.Events > 0 && bytes.Equal(p.key, found.NameKey)
 	switch {
-	case p.Seq+1 == found.Seq && p.Head == found.Head: // counters are raised when they are read for a write
+	case same && p.Seq+1 == found.Seq && p.Head == found.Head: // whose counter is raised already
 		p.Seq, p.Events, p.Head = left.Seq, left.Events, left.Head
-	case p.Seq == left.Seq && p.Head == left.Head:
+	case same && p.Seq == left.Seq && p.Head == left.Head:
 	default:
 		p.Moves = true
 		return 0, false

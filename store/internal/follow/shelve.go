@@ -223,7 +223,7 @@ func (x *Index) freeze(key index.Key) {
 // and whenever so much has changed since that the next load would take long (due).
 func (x *Index) shelve(key index.Key, due bool) {
 	s, base := x.shelf, x.images[key]
-	if x.busy[key] {
+	if s == nil || x.busy[key] {
 		return
 	}
 	loose, books := x.index.Loose(key), x.index.Shelved(key)

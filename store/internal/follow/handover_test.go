@@ -1,0 +1,289 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/meter"
+)
+
+// A table is a database with one namespace, whose tenant's row is all that changes.
+type table struct {
+	Source
+	st    batch.State
+	reads atomic.Int64
+}
+
+func (s *table) State() (*batch.State, error) {
+	s.reads.Add(1)
+	st := s.st
+	return &st, nil
+}
+func (s *table) Space(loci.Space) (number, dropped int64, err error)             { return 1, 0, nil }
+func (s *table) Spaces() (map[int64]loci.Space, error)                           { return nil, nil }
+func (s *table) Changes(int64, func(loci.ID, int64, loci.Kind, bool)) error      { return nil }
+func (s *table) ByShard(int64, int64, loci.Kind, loci.ID, int, Take) (err error) { return nil }
+func (s *table) Places(_ int64, below []string, take func(batch.Place)) error {
+	if len(below) > 0 {
+		take(batch.Place{N: 1, Key: place.Key(), Kinds: []loci.Kind{loci.KindFact}})
+	}
+	return nil
+}
+
+var (
+	place = loci.Namespace{"u"}
+	key   = bytes.Repeat([]byte{7}, 32)
+)
+
+// search is one for a word.
+func (s *table) search() *Search {
+	q := &Search{
+		Probe: loci.Probe{Text: "walrus"}, Filter: loci.Filter{Within: []loci.Namespace{place}}, Limit: 1000,
+		Meter: &meter.Meter{}, Crew: NewCrew(), Budget: math.MaxInt64, Trim: func(*Index) int64 { return 0 },
+		Read: func(_ context.Context, do func(Source) error) error { return do(s) },
+	}
+	q.Begin()
+	return q
+}
+
+func (s *table) look() (batch.State, error) { return s.st, nil }
+
+// commit is one that puts so many records.
+func commit(seq int64, records int) *batch.Handed {
+	c := &batch.Handed{NameKey: key, Line: 3, Seq: seq}
+	for i := range records {
+		c.Came = append(c.Came, batch.CameRecord{Record: &loci.Record{
+			ID: loci.ID{byte(seq), byte(i >> 8), byte(i)}, Kind: loci.KindFact, Namespace: place, Live: true, Text: "walrus",
+			Passages: []loci.Span{{End: 6}},
+		}})
+	}
+	return c
+}
+
+// newIndex is one that shows an empty table at the counter 10.
+func newIndex(t *testing.T) (*Index, *table) {
+	t.Helper()
+	s := &table{st: batch.State{There: true, Seq: 10, NameKey: key, Line: 3}}
+	x := &Index{}
+	if hits, err := x.MatchAfter(t.Context(), s.search()); err != nil || len(hits) != 0 || x.seq != 10 {
+		t.Fatal(hits, err, x.seq)
+	}
+	s.reads.Store(0)
+	return x, s
+}
+
+// A commit is taken in if it follows the state of the index and is the tenant's as it is; one that does not
+// is read.
+func TestCommitsAreTakenInThatFollow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		seq  int64 // the tenant's counter
+		hand []*batch.Handed
+		want int64 // up to which commits are taken in
+	}{
+		{"the next one", 11, []*batch.Handed{commit(11, 1)}, 11},
+		{"two", 12, []*batch.Handed{commit(11, 1), commit(12, 1)}, 12},
+		{"one that the search did not see yet", 11, []*batch.Handed{commit(11, 1), commit(12, 1)}, 12},
+		{"one before it that was read", 11, []*batch.Handed{commit(10, 1), commit(11, 1)}, 11},
+		{"another one between", 12, []*batch.Handed{commit(12, 1)}, 10},
+		{"another one between two", 13, []*batch.Handed{commit(11, 1), commit(13, 1)}, 10},
+		{"another one behind", 12, []*batch.Handed{commit(11, 1)}, 11},
+		{"of a tenant that was erased", 11, []*batch.Handed{{NameKey: bytes.Repeat([]byte{8}, 32), Line: 3, Seq: 11}}, 10},
+		{"before the database went back", 11, []*batch.Handed{{NameKey: key, Line: 2, Seq: 11}}, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, s := newIndex(t)
+			for _, h := range c.hand {
+				x.Hand(h)
+				x.Wrote(h.Seq)
+			}
+			s.st.Seq = c.seq
+			hits, served, err := x.MatchPresent(t.Context(), s.search(), s.look)
+			if err != nil || served != (c.want >= c.seq) || x.seq != c.want || served && len(hits) != int(c.want-10) {
+				t.Errorf("served %v by %d hits, at the counter %d, want %d; %v", served, len(hits), x.seq, c.want, err)
+			}
+			if x.shown.Load() != x.seq {
+				t.Errorf("the index shows %d and says %d", x.seq, x.shown.Load())
+			}
+			if hits, err = x.MatchAfter(t.Context(), s.search()); err != nil || x.seq < c.seq || len(x.handover.waiting) > 0 {
+				t.Errorf("a search that reads is at the counter %d of %d, and %d commits wait; %v", x.seq, c.seq, len(x.handover.waiting), err)
+			}
+		})
+	}
+}
+
+// A search that reads takes in no commit behind what it read, which the next one does.
+func TestCommitsBehindWhatIsRead(t *testing.T) {
+	x, s := newIndex(t)
+	x.Hand(commit(12, 1)) // of 11 others
+	x.Hand(commit(13, 1))
+	s.st.Seq = 12
+	hits, err := x.MatchAfter(t.Context(), s.search())
+	if err != nil || len(hits) != 0 || x.seq != 12 {
+		t.Fatal(hits, err, x.seq)
+	}
+	s.st.Seq = 13
+	hits, served, err := x.MatchPresent(t.Context(), s.search(), s.look)
+	if err != nil || !served || len(hits) != 1 {
+		t.Fatal(hits, served, err)
+	}
+}
+
+// Where the index is behind what this process committed and nothing waits that brings it there, a search does
+// not ask by how much.
+func TestNobodyLooksInVain(t *testing.T) {
+	x, s := newIndex(t)
+	looks := 0
+	look := func() (batch.State, error) { looks++; return s.look() }
+	for _, c := range []struct{ handed, wrote int64 }{{0, 11}, {12, 12}, {11, 12}} {
+		x.handover.take(math.MaxInt64)
+		if c.handed > 0 {
+			x.Hand(commit(c.handed, 1))
+		}
+		x.Wrote(c.wrote)
+		if _, served, err := x.MatchPresent(t.Context(), s.search(), look); served || err != nil || looks > 0 {
+			t.Errorf("%+v: served %v after %d looks, %v", c, served, looks, err)
+		}
+	}
+}
+
+// A search that may be stale takes in what this process committed without a look at the database.
+func TestStaleSearchesTakeInOwnCommits(t *testing.T) {
+	x, s := newIndex(t)
+	x.Hand(commit(11, 1))
+	x.Wrote(11)
+	q := s.search()
+	q.Stale = time.Hour
+	if hits, served, err := x.MatchStale(q); err != nil || !served || len(hits) != 1 {
+		t.Error(hits, served, err)
+	}
+}
+
+// What nobody takes in is bounded, and nothing is held for an index that is not there.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	x, _ := newIndex(t)
+	for seq := range int64(3 * maxHandedRecords) {
+		x.Hand(commit(seq, 1))
+		if len(x.handover.waiting) > maxHandedRecords {
+			t.Fatalf("%d commits wait", len(x.handover.waiting))
+		}
+	}
+	if x.Handing() || len(x.handover.waiting) > 0 {
+		t.Error("after some were let go the rest waits")
+	}
+	for name, end := range map[string]func(x *Index){
+		"many bytes":      func(x *Index) { x.Hand(&batch.Handed{Seq: 12, Bytes: maxHandedBytes}) },
+		"a drop":          func(x *Index) { x.drop(&meter.Meter{}) },
+		"a fault":         func(x *Index) { x.lose() },
+		"too much memory": func(x *Index) { x.shrink(&meter.Meter{}, 0) },
+		"a lost reading":  func(x *Index) { x.dirty = true; x.undo() },
+		"an end of a first reading": func(x *Index) {
+			x.index = nil
+			_, _ = x.MatchAfter(context.Background(), &Search{
+				Read: func(context.Context, func(Source) error) error { return errors.New("no database") },
+			})
+		},
+	} {
+		x, _ := newIndex(t)
+		c := commit(11, 1)
+		c.Bytes = 99
+		before := x.Bytes()
+		x.Hand(c)
+		if x.Bytes() != before+99 {
+			t.Errorf("%d bytes with what waits, %d without", x.Bytes(), before)
+		}
+		end(x)
+		x.Hand(commit(12, 1))
+		if x.Handing() || len(x.handover.waiting) > 0 || x.handover.bytes.Load() != 0 {
+			t.Errorf("after %s %d commits wait, of %d bytes", name, len(x.handover.waiting), x.handover.bytes.Load())
+		}
+	}
+}
+
+// Many callers who search after writes of this process look at the tenant's counter once together; where
+// nobody writes each looks for itself.
+func TestOneLooksForAllWhoWait(t *testing.T) {
+	x, s := newIndex(t)
+	x.Hand(commit(11, 1))
+	x.Wrote(11)
+	s.st.Seq = 11
+	var looks atomic.Int64
+	inside, release := make(chan struct{}), make(chan struct{})
+	look := func() (batch.State, error) {
+		if looks.Add(1) == 1 {
+			close(inside)
+			<-release
+		}
+		return s.look()
+	}
+	var callers sync.WaitGroup
+	find := func(q *Search) {
+		hits, served, err := x.MatchPresent(t.Context(), q, look)
+		if err != nil || !served || len(hits) != 1 {
+			t.Error(hits, served, err)
+		}
+	}
+	first := s.search()
+	callers.Go(func() { find(first) })
+	<-inside
+	for range 20 {
+		q := s.search()
+		callers.Go(func() { find(q) })
+	}
+	gone, end := context.WithCancel(t.Context())
+	end()
+	if _, served, err := x.MatchPresent(gone, s.search(), look); served || err == nil {
+		t.Error("a search waits on whose caller has gone")
+	}
+	close(release)
+	callers.Wait()
+	if looks.Load() != 2 {
+		t.Errorf("%d looks of 21 searches", looks.Load())
+	}
+	for range 2 * sharedLooks {
+		find(s.search())
+	}
+	second := func() (batch.State, error) {
+		nested := false
+		_, _, err := x.MatchPresent(t.Context(), s.search(), func() (batch.State, error) {
+			nested = true
+			return s.look()
+		})
+		if err != nil || !nested {
+			t.Error("searches wait for one another though nobody writes", err)
+		}
+		return s.look()
+	}
+	if _, _, err := x.MatchPresent(t.Context(), s.search(), second); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is handed over of a shard that is being loaded, or of a namespace that nobody searched, is passed over:
+// whoever searches it reads it.
+func TestCommitsToWhatIsNotLoaded(t *testing.T) {
+	x, s := newIndex(t)
+	c := commit(11, 2)
+	c.Came[0].Record.Namespace = loci.Namespace{"v"}
+	c.Came[1].Record.Kind = "sort"
+	c.Places = []batch.Place{{N: 2, Key: loci.Namespace{"v"}.Key(), Kinds: []loci.Kind{loci.KindFact}}}
+	c.Gone = []batch.GoneRecord{{ID: loci.ID{9}, Place: 3, Kind: loci.KindFact}}
+	x.Hand(c)
+	s.st.Seq = 11
+	hits, served, err := x.MatchPresent(t.Context(), s.search(), s.look)
+	if err != nil || !served || len(hits) != 0 {
+		t.Fatal(hits, served, err)
+	}
+	if !x.known.Has(index.Key{Namespace: loci.Namespace{"v"}.Key(), Kind: loci.KindFact}) || x.numbers[loci.Namespace{"v"}.Key()] != 2 {
+		t.Error("a namespace that came is not known")
+	}
+}
