@@ -30,7 +30,8 @@ func TestCommitsThatFollow(t *testing.T) {
 	erased := seen
 	erased.NameKey = bytes.Repeat([]byte{2}, 32)
 	quiet := seen
-	quiet.Events = 0
+	quiet.Events, quiet.Head = 0, loci.Hash{}
+	moved := *found(seen) // by a commit without an event
 	for _, c := range []struct {
 		name              string
 		seen, found, left State
@@ -38,6 +39,7 @@ func TestCommitsThatFollow(t *testing.T) {
 	}{
 		{"what was seen", seen, *found(seen), left, true},
 		{"what another commit left", seen, *found(left), after(left, 12), false},
+		{"what a commit without an event left", seen, *found(moved), after(moved, 12), false},
 		{"another history", seen, *found(other), after(other, 12), false},
 		{"a tenant that was erased", seen, *found(erased), after(erased, 12), false},
 		{"a tenant without an event", quiet, *found(quiet), after(quiet, 11), false},
@@ -74,9 +76,10 @@ func TestDatabaseThatGoesBackBehindACommit(t *testing.T) {
 		if _, ok := n.Follow(found(seen), &left); !ok {
 			t.Fatal("it does not follow")
 		}
-		past, hash := n.Past(), loci.Hash{} // of the event that was the last one, as it is now
-		if now.Events >= past.Events {
-			hash = loci.Hash{12}
+		past := n.Past()
+		hash := map[int64]loci.Hash{5: {10}, 6: {12}}[past.Events] // that the last event has now
+		if now.Events < past.Events {
+			hash = loci.Hash{}
 		}
 		if err := n.CheckPast(&now, &past, hash); !errors.Is(err, ErrStale) {
 			t.Errorf("%s came: %v", name, err)
@@ -100,9 +103,12 @@ func TestBatchesThatAreNotHanded(t *testing.T) {
 		"a put":                 {Needs{Whole: true}, put, true},
 		"one beside other work": {Needs{}, put, false},
 		"one without an event":  {Needs{Whole: true}, func(b *Batch) { put(b); b.Mark.Event = false }, false},
-		"one that nobody wants": {Needs{Whole: true}, func(b *Batch) { b.Handing = false; put(b) }, false},
-		"an expiry that moves":  {Needs{Whole: true}, func(b *Batch) { put(b); b.Changed(loci.ID{2}, 1, "", false) }, false},
-		"one that goes":         {Needs{Whole: true}, func(b *Batch) { put(b); b.Changed(loci.ID{2}, 1, "", true) }, true},
+		"one that nobody wants": {Needs{Whole: true}, func(b *Batch) {
+			b.Handing, b.Mark.Event = false, true
+			b.Changed(loci.ID{2}, 1, "", true)
+		}, false},
+		"an expiry that moves": {Needs{Whole: true}, func(b *Batch) { put(b); b.Changed(loci.ID{2}, 1, "", false) }, false},
+		"one that goes":        {Needs{Whole: true}, func(b *Batch) { put(b); b.Changed(loci.ID{2}, 1, "", true) }, true},
 		"many": {Needs{Whole: true}, func(b *Batch) {
 			put(b)
 			for i := range maxHanded {

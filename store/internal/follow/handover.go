@@ -32,6 +32,7 @@ type handover struct {
 	waiting []*batch.Handed
 	records int
 	bytes   atomic.Int64
+	taken   int64 // up to which commits are being taken in, or were
 
 	turns chan struct{} // of those who look at the tenant's counter; see lookInTurn
 	looks atomic.Int64  // since the latest write of this process
@@ -56,7 +57,7 @@ func (h *handover) stop() {
 }
 
 func (h *handover) clear() {
-	h.waiting, h.records = nil, 0
+	h.waiting, h.records, h.taken = nil, 0, 0
 	h.bytes.Store(0)
 }
 
@@ -111,6 +112,7 @@ func (h *handover) take(to int64) []*batch.Handed {
 	for ; n < len(h.waiting) && h.waiting[n].Seq <= to; n++ {
 		h.records -= len(h.waiting[n].Gone) + len(h.waiting[n].Came)
 		h.bytes.Add(-h.waiting[n].Bytes)
+		h.taken = h.waiting[n].Seq
 	}
 	taken := h.waiting[:n:n]
 	if h.waiting = h.waiting[n:]; len(h.waiting) == 0 {
@@ -119,12 +121,23 @@ func (h *handover) take(to int64) []*batch.Handed {
 	return taken
 }
 
-// brings reports whether what waits brings an index from one counter to another one, or beyond.
+// brings reports whether what waits, or is being taken in, brings an index from one counter to another
+// one, or beyond.
 func (h *handover) brings(from, to int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := len(h.waiting)
-	return n > 0 && h.waiting[0].Seq <= from+1 && h.waiting[n-1].Seq >= to
+	if n == 0 {
+		return h.taken >= to
+	}
+	return h.waiting[0].Seq <= max(from, h.taken)+1 && h.waiting[n-1].Seq >= to
+}
+
+// missed notes that what was taken could not be taken in.
+func (h *handover) missed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = 0
 }
 
 // turn waits until nobody else looks.
@@ -155,6 +168,7 @@ func (x *Index) takeHanded(to int64) {
 			continue // a search was quicker
 		}
 		if c.Seq != x.seq+1 || c.Line != x.line || !bytes.Equal(c.NameKey, x.nameKey) {
+			x.handover.missed()
 			break
 		}
 		x.takeCommit(c)

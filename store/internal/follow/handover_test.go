@@ -114,8 +114,12 @@ func TestCommitsAreTakenInThatFollow(t *testing.T) {
 			if x.shown.Load() != x.seq {
 				t.Errorf("the index shows %d and says %d", x.seq, x.shown.Load())
 			}
-			if hits, err = x.MatchAfter(t.Context(), s.search()); err != nil || x.seq < c.seq || len(x.handover.waiting) > 0 {
-				t.Errorf("a search that reads is at the counter %d of %d, and %d commits wait; %v", x.seq, c.seq, len(x.handover.waiting), err)
+			s.st.Seq = max(c.seq, c.want)
+			if hits, err = x.MatchAfter(t.Context(), s.search()); err != nil || x.seq < c.seq || len(hits) != int(c.want-10) {
+				t.Errorf("a search that reads is at the counter %d of %d and finds %d; %v", x.seq, c.seq, len(hits), err)
+			}
+			if len(x.handover.waiting) > 0 || x.handover.bytes.Load() != 0 {
+				t.Errorf("%d commits wait, of %d bytes", len(x.handover.waiting), x.handover.bytes.Load())
 			}
 		})
 	}
@@ -145,7 +149,7 @@ func TestNobodyLooksInVain(t *testing.T) {
 	looks := 0
 	look := func() (batch.State, error) { looks++; return s.look() }
 	for _, c := range []struct{ handed, wrote int64 }{{0, 11}, {12, 12}, {11, 12}} {
-		x.handover.take(math.MaxInt64)
+		x.handover.clear()
 		if c.handed > 0 {
 			x.Hand(commit(c.handed, 1))
 		}
@@ -153,6 +157,39 @@ func TestNobodyLooksInVain(t *testing.T) {
 		if _, served, err := x.MatchPresent(t.Context(), s.search(), look); served || err != nil || looks > 0 {
 			t.Errorf("%+v: served %v after %d looks, %v", c, served, looks, err)
 		}
+	}
+	c := commit(11, 1)
+	c.Line = 2 // it cannot be taken in
+	x.handover.clear()
+	x.Hand(c)
+	x.Wrote(11)
+	for range 2 {
+		x.mu.Lock()
+		x.takeHanded(11)
+		x.mu.Unlock()
+	}
+	if x.handover.brings(10, 11) {
+		t.Error("a search looks though what was committed could not be taken in")
+	}
+}
+
+// While one search takes in commits others wait for that, and for what is committed meanwhile.
+func TestCommitsThatAreBeingTakenIn(t *testing.T) {
+	x, _ := newIndex(t)
+	h := &x.handover
+	x.Hand(commit(11, 1))
+	h.take(11)
+	if !h.brings(10, 11) || h.brings(10, 12) {
+		t.Error("a search does not wait for what is being taken in")
+	}
+	x.Hand(commit(12, 1))
+	if !h.brings(10, 12) {
+		t.Error("a search does not wait for what comes behind that")
+	}
+	h.take(12)
+	h.missed()
+	if h.brings(10, 12) {
+		t.Error("a search waits for what could not be taken in")
 	}
 }
 
@@ -241,7 +278,18 @@ func TestOneLooksForAllWhoWait(t *testing.T) {
 	}
 	gone, end := context.WithCancel(t.Context())
 	end()
-	if _, served, err := x.MatchPresent(gone, s.search(), look); served || err == nil {
+	alone := s.search()
+	left := make(chan error, 1)
+	go func() {
+		_, _, err := x.MatchPresent(gone, alone, look)
+		left <- err
+	}()
+	select {
+	case err := <-left:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
 		t.Error("a search waits on whose caller has gone")
 	}
 	close(release)
@@ -249,12 +297,18 @@ func TestOneLooksForAllWhoWait(t *testing.T) {
 	if looks.Load() != 2 {
 		t.Errorf("%d looks of 21 searches", looks.Load())
 	}
+	q := s.search() // the next one in turn need not look
+	if _, err := x.lookInTurn(t.Context(), q, s.look); err != nil || x.seen.Load() != int64(q.looked) {
+		t.Error(err)
+	}
 	for range 2 * sharedLooks {
 		find(s.search())
 	}
 	second := func() (batch.State, error) {
 		nested := false
-		_, _, err := x.MatchPresent(t.Context(), s.search(), func() (batch.State, error) {
+		ctx, end := context.WithTimeout(t.Context(), 10*time.Second) // it does not wait
+		defer end()
+		_, _, err := x.MatchPresent(ctx, s.search(), func() (batch.State, error) {
 			nested = true
 			return s.look()
 		})
