@@ -254,6 +254,19 @@ func TestVectorsThatGoBesideASave(t *testing.T) {
 	g.fresh(g.s)
 }
 
+// A server that may be stale takes in no commit of its own that follows what came when the database went back.
+func TestStaleServersNoticeADatabaseThatWentBack(t *testing.T) {
+	both := newGuesser(t)
+	both.s = openWith(t, both.d.Server, (&postgres.Options{}).Stale(time.Hour, nil))
+	g := both.of(t, "stale")
+	g.apply(g.s, words("walrus"))
+	g.hits(g.s, nil)
+	g.goBack(2)
+	g.apply(g.other, words("telescope"))
+	g.apply(g.s, words("harbour"))
+	g.alike(g.s, g.other)
+}
+
 // TestWhatIsHandedIsWhatIsRead: the index takes the same record, whether it is handed over or read back.
 func TestWhatIsHandedIsWhatIsRead(t *testing.T) {
 	g := newGuesser(t).of(t, "alike")
