@@ -34,7 +34,10 @@ func TestOwnCommitsAreHandedToTheIndex(t *testing.T) {
 	for i, c := range []struct {
 		writers []loci.Store
 		reads   bool
-	}{{[]loci.Store{s}, false}, {[]loci.Store{s}, false}, {[]loci.Store{s, s}, false}, {[]loci.Store{s, other, s}, true}} {
+	}{
+		{[]loci.Store{s}, false}, // the first search loads all there is
+		{[]loci.Store{s}, false}, {[]loci.Store{s, s}, false}, {[]loci.Store{s, other, s}, true},
+	} {
 		var last loci.ID
 		for _, writer := range c.writers {
 			last = loci.NewID()
@@ -45,12 +48,13 @@ func TestOwnCommitsAreHandedToTheIndex(t *testing.T) {
 		commands.Lock()
 		delete(commands.seen, followed)
 		commands.Unlock()
-		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: storm.WordOf(last)}, loci.Filter{Within: []loci.Namespace{{}}}, 9)
+		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: storm.WordOf(last)}, everywhere, 9)
 		if err != nil || len(hits) != 1 {
 			t.Fatal(hits, err)
 		}
 		commands.Lock()
-		if commands.seen[followed] != c.reads { // the first search loads all there is
+		if commands.seen[followed] != c.reads {
 			t.Errorf("search %d reads what was written: %v, want %v", i, !c.reads, c.reads)
 		}
 		commands.Unlock()

@@ -237,12 +237,15 @@ func ApplyAndDrop(s loci.Store, name loci.Tenant, c loci.Change, space loci.Spac
 	defer store.lobby.Leave(g)
 	var dropped int64
 	return errors.Join(store.committer(g).Together(
-		&job{Needs: batch.NeedsOf(&c), Decide: func(x *tx) error { return x.Apply(&c) }}, dropJob(space, 1000, &dropped),
+		&job{Needs: batch.NeedsOf(&c), Decide: func(x *tx) error { return x.Apply(&c) }},
+		dropJob(space, 1000, &dropped),
 	)...)
 }
 
 // ReadBack reads a record as a search does.
-func ReadBack(s loci.Store, name loci.Tenant, space loci.Space, id loci.ID) (out *loci.Record, vectors []byte, err error) {
+func ReadBack(
+	s loci.Store, name loci.Tenant, space loci.Space, id loci.ID,
+) (out *loci.Record, vectors []byte, err error) {
 	store := s.(*Store)
 	err = store.read(context.Background(), name, "look", func(r *reading) error {
 		number, _, err := source{r}.Space(space)

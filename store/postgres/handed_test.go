@@ -167,7 +167,8 @@ func TestOwnCommitsAreHandedToTheIndex(t *testing.T) {
 		{"vectors that come later", read, func(g *guesser, old loci.Change) {
 			r := old.Put[0].Record
 			v := loci.Vectors{Space: modelSpace, Rows: [][]float32{{0, 1}}}
-			if err := g.s.PutVectors(g.Context(), g.tn, []loci.RecordVectors{{ID: r.ID, Version: 1, Vectors: v}}); err != nil {
+			late := []loci.RecordVectors{{ID: r.ID, Version: 1, Vectors: v}}
+			if err := g.s.PutVectors(g.Context(), g.tn, late); err != nil {
 				g.Error(err)
 			}
 		}},

@@ -56,7 +56,8 @@ func TestCommitsThatFollow(t *testing.T) {
 		if ok != c.want || ok && line != 4 {
 			t.Errorf("%s: %v, after the database went back %d times", c.name, ok, line)
 		}
-		if after := n.Past(); ok != after.Is(&c.left) || !ok && (after.Seq != before.Seq || !after.Moves) || ok && after.Moves {
+		after := n.Past()
+		if ok && (!after.Is(&c.left) || after.Moves) || !ok && (after.Seq != before.Seq || !after.Moves) {
 			t.Errorf("%s: seen is %+v", c.name, after)
 		}
 	}

@@ -366,8 +366,9 @@ func (x *Index) shrink(m *meter.Meter, to int64) {
 	}
 }
 
-// makeRoom drops what waits to be taken in, what is half loaded and nobody waits for, and then the shards that were not searched
-// for longest and are not needed now, while there is more than a limit. The caller holds the lock.
+// makeRoom drops what waits to be taken in, what is half loaded and nobody waits for, and then the shards
+// that were not searched for longest and are not needed now, while there is more than a limit. The caller
+// holds the lock.
 func (x *Index) makeRoom(m *meter.Meter, limit int64) {
 	tooMuch := func() bool { return x.index.Bytes()+x.halfBytes.Load()+x.handover.bytes.Load() > limit }
 	if tooMuch() {

@@ -133,7 +133,7 @@ func (h *handover) brings(from, to int64) bool {
 	return h.waiting[0].Seq <= max(from, h.taken)+1 && h.waiting[n-1].Seq >= to
 }
 
-// missed notes that what was taken could not be taken in.
+// missed notes that what was taken is not in the index.
 func (h *handover) missed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -115,7 +115,8 @@ func TestCommitsAreTakenInThatFollow(t *testing.T) {
 				t.Errorf("the index shows %d and says %d", x.seq, x.shown.Load())
 			}
 			s.st.Seq = max(c.seq, c.want)
-			if hits, err = x.MatchAfter(t.Context(), s.search()); err != nil || x.seq < c.seq || len(hits) != int(c.want-10) {
+			hits, err = x.MatchAfter(t.Context(), s.search())
+			if err != nil || x.seq < c.seq || len(hits) != int(c.want-10) {
 				t.Errorf("a search that reads is at the counter %d of %d and finds %d; %v", x.seq, c.seq, len(hits), err)
 			}
 			if len(x.handover.waiting) > 0 || x.handover.bytes.Load() != 0 {
@@ -170,6 +171,12 @@ func TestNobodyLooksInVain(t *testing.T) {
 	}
 	if x.handover.brings(10, 11) {
 		t.Error("a search looks though what was committed could not be taken in")
+	}
+	x.Hand(commit(11, 1))
+	x.takeHanded(11)
+	s.st.Seq, s.st.Line = 10, 4 // the database goes back
+	if _, err := x.MatchAfter(t.Context(), s.search()); err != nil || x.seq != 10 || x.handover.brings(10, 11) {
+		t.Error("what was taken into an index before is thought to be in this one", err)
 	}
 }
 
@@ -337,7 +344,8 @@ func TestCommitsToWhatIsNotLoaded(t *testing.T) {
 	if err != nil || !served || len(hits) != 0 {
 		t.Fatal(hits, served, err)
 	}
-	if !x.known.Has(index.Key{Namespace: loci.Namespace{"v"}.Key(), Kind: loci.KindFact}) || x.numbers[loci.Namespace{"v"}.Key()] != 2 {
+	name := loci.Namespace{"v"}.Key()
+	if !x.known.Has(index.Key{Namespace: name, Kind: loci.KindFact}) || x.numbers[name] != 2 {
 		t.Error("a namespace that came is not known")
 	}
 }

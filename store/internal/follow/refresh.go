@@ -80,6 +80,7 @@ func (x *Index) reset(space loci.Space, st *batch.State, q *Search) {
 	x.known, x.learned, x.names, x.numbers = index.Keys{}, map[string]bool{}, map[int64]string{}, map[string]int64{}
 	x.used, x.large = map[index.Key]*atomic.Int64{}, map[index.Key]bool{}
 	x.dirty = true
+	x.handover.missed() // what was taken in is in no index now
 	x.loads.Forget()
 }
 
