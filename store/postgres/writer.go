@@ -142,8 +142,9 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 
 // settle takes in how the transaction ended, before the callers hear of it.
 func (x *tx) settle(n *batch.Needs, err error) error {
-	defer func() { x.t.search.Wrote(x.State.Seq) }() // behind the handover, so that the next search finds it
-	if x.erased {                                    // also when the answer to the commit is lost
+	// Behind the handover, so that the next search finds that.
+	defer func() { x.t.search.Wrote(x.State.Seq) }()
+	if x.erased { // also when the answer to the commit is lost
 		x.s.shelf.Tidy(x.t.name)
 	}
 	if err != nil {
