@@ -253,6 +253,32 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	}
 }
 
+// What is taken in is counted, and makes room like what is loaded; images that are ready then are written.
+func TestWhatIsTakenInMakesRoom(t *testing.T) {
+	x, s := newIndex(t)
+	x.ready = []*publication{}
+	x.Hand(commit(11, 100))
+	s.st.Seq = 11
+	q, trims := s.search(), 0
+	q.Trim = func(*Index) int64 { trims++; return 0 }
+	if _, served, err := x.MatchPresent(t.Context(), q, s.look); err != nil || !served || trims != 1 {
+		t.Error(served, err, trims)
+	}
+	if x.ready != nil {
+		t.Error("images that are ready wait for a search that reads")
+	}
+	if x.Bytes() != x.index.Bytes() {
+		t.Errorf("%d bytes are counted of %d", x.Bytes(), x.index.Bytes())
+	}
+	x.Hand(commit(12, 1))
+	s.st.Seq = 12
+	q = s.search()
+	q.Budget = 1
+	if _, served, err := x.MatchPresent(t.Context(), q, s.look); err != nil || served || x.seq != 12 {
+		t.Error("what is taken in takes more than there is room for", served, err)
+	}
+}
+
 // Many callers who search after writes of this process look at the tenant's counter once together; where
 // nobody writes each looks for itself.
 func TestOneLooksForAllWhoWait(t *testing.T) {
