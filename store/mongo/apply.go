@@ -157,7 +157,19 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 		}
 	}()
 	defer func() { t.search.Wrote(x.State.Seq) }() // before the caller hears of it
-	return outcome, x.finish()
+	err = x.finish()
+	if err == nil {
+		x.hand(&all)
+	}
+	return outcome, err
+}
+
+// hand hands what was committed to the index of the process. What a majority has is never taken back, so
+// the counter alone tells what it follows.
+func (x *tx) hand(n *batch.Needs) {
+	if c := x.Handed(n, 0); c != nil {
+		x.t.search.Hand(c)
+	}
 }
 
 var errNotMade = errors.New("the document of a tenant that was just made is not there")

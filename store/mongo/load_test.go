@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/storm"
 	"github.com/loci-memory/loci/store/mongo"
 	"github.com/loci-memory/loci/store/storetest"
 )
@@ -20,4 +22,41 @@ func TestLoading(t *testing.T) {
 			return s, s.Idle
 		}}
 	})
+}
+
+// A search takes in what its server committed without reading it, unless another one wrote between.
+func TestOwnCommitsAreHandedToTheIndex(t *testing.T) {
+	at, giveBack := database(t)
+	t.Cleanup(giveBack)
+	s, other := openWith(t, at, nil), openWith(t, at, nil)
+	tn := locitest.Tenant(t, "handed")
+	const followed = "find change"
+	for i, c := range []struct {
+		writers []loci.Store
+		reads   bool
+	}{
+		{[]loci.Store{s}, false}, // the first search loads all there is
+		{[]loci.Store{s}, false}, {[]loci.Store{s, s}, false}, {[]loci.Store{s, other, s}, true},
+	} {
+		var last loci.ID
+		for _, writer := range c.writers {
+			last = loci.NewID()
+			if err := writer.Apply(t.Context(), tn, storm.Creation(last)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commands.Lock()
+		delete(commands.seen, followed)
+		commands.Unlock()
+		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: storm.WordOf(last)}, everywhere, 9)
+		if err != nil || len(hits) != 1 {
+			t.Fatal(hits, err)
+		}
+		commands.Lock()
+		if commands.seen[followed] != c.reads {
+			t.Errorf("search %d reads what was written: %v, want %v", i, !c.reads, c.reads)
+		}
+		commands.Unlock()
+	}
 }

@@ -26,33 +26,24 @@ func (s *Store) Match(
 	q.Read = func(ctx context.Context, do func(follow.Source) error) error {
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
-	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
-	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
-		return hits, translate("search", err)
-	}
-	q.Begin()
-	var at *tenant
-	served := false
-	err = s.read(ctx, name, "search", func(r *reading) error {
-		if limit < 1 {
-			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
-		}
-		at = r.t
-		err := r.glance()
-		if err == nil {
-			hits, served, err = at.search.Match(&r.state, q)
-		}
-		return err
-	})
-	if err != nil || served {
-		return hits, err
-	}
-	q.Trim = func() int64 { return s.trim(at) }
-	hits, err = at.search.MatchAfter(ctx, q)
+	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant) (batch.State, error) { return s.look(ctx, t) })
 	return hits, translate("search", err)
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
+
+// look reads the document of a tenant, with no transaction.
+func (s *Store) look(ctx context.Context, t *tenant) (st batch.State, err error) {
+	err = again(ctx, func() error {
+		return s.readOnce(ctx, t, func(r *reading) error {
+			err := r.glance()
+			st = r.state
+			return err
+		})
+	})
+	return st, interrupted("search", err)
+}
 
 // recordsOf reads records in full, for filters on what the index does not hold.
 func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (records []loci.Record, err error) {
@@ -66,8 +57,8 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 
 // trim makes room while the process holds too much ([aside.Claims]). The tenant at hand keeps
 // what its searches need. It returns how many bytes are held then.
-func (s *Store) trim(at *tenant) int64 {
-	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
+func (s *Store) trim(at *follow.Index) int64 {
+	return follow.Trim(at, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
 		s.lobby.Each(func(t *tenant, used time.Time) { do(&t.search, used) })
 	})
 }

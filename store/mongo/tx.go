@@ -49,6 +49,7 @@ func newTx(ctx context.Context, s *Store, t *tenant) (*tx, error) {
 		pieced: map[loci.ID]bool{}, before: map[loci.ID]*earlier{}, models: map[string][]mongo.WriteModel{},
 	}
 	x.Batch = batch.New(t.name, x.emit)
+	x.Handing = t.search.Handing()
 	return x, nil
 }
 

@@ -26,6 +26,7 @@ var (
 	Guessed = raiseTenant // the first statement of a write that is guessed
 	Asked   = &lockTenant // that of any other
 
+	Followed  = selectChanges // how a search reads what was written
 	Measuring = selectHolding // the statement that reads all records of a tenant for what it holds
 )
 
@@ -226,6 +227,36 @@ func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []err
 	return store.committer(g).Together(jobs...)
 }
 
+// ApplyAndDrop makes a change and removes all vectors of a space, in one transaction.
+func ApplyAndDrop(s loci.Store, name loci.Tenant, c loci.Change, space loci.Space) error {
+	store := s.(*Store)
+	g, err := store.lobby.Enter(context.Background(), name)
+	if err != nil {
+		return err
+	}
+	defer store.lobby.Leave(g)
+	var dropped int64
+	return errors.Join(store.committer(g).Together(
+		&job{Needs: batch.NeedsOf(&c), Decide: func(x *tx) error { return x.Apply(&c) }},
+		dropJob(space, 1000, &dropped),
+	)...)
+}
+
+// ReadBack reads a record as a search does.
+func ReadBack(
+	s loci.Store, name loci.Tenant, space loci.Space, id loci.ID,
+) (out *loci.Record, vectors []byte, err error) {
+	store := s.(*Store)
+	err = store.read(context.Background(), name, "look", func(r *reading) error {
+		number, _, err := source{r}.Space(space)
+		if err != nil {
+			return err
+		}
+		return source{r}.ByID(number, []loci.ID{id}, func(r *loci.Record, _ int64, v []byte) { out, vectors = r, v })
+	})
+	return out, vectors, err
+}
+
 // FailCommit has the index of a tenant hear of a commit that was not made.
 func FailCommit(s loci.Store, name loci.Tenant) error {
 	lobby := &s.(*Store).lobby
@@ -257,7 +288,7 @@ func SearchTogether(s *Store, name loci.Tenant, p loci.Probe, f loci.Filter, n i
 			wait()
 			return read(ctx, do)
 		}
-		q.Trim = func() int64 { return 0 }
+		q.Trim = func(*follow.Index) int64 { return 0 }
 		q.Begin()
 		return func() {
 			hits, err := g.Of.search.MatchAfter(ctx, q)

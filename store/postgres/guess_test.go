@@ -282,22 +282,24 @@ func replied(c loci.Change, key string, at int64) loci.Change {
 	return c
 }
 
+// goBack takes the database back to the state after so many saves.
+func (g *guesser) goBack(to int) {
+	sql := `DELETE FROM loci.record WHERE @ AND id IN (SELECT entity FROM loci.event WHERE @ AND seq > $);
+		DELETE FROM loci.change WHERE @ AND seq > $; DELETE FROM loci.event WHERE @ AND seq > $; `
+	if to == 0 {
+		sql += "DELETE FROM loci.namespace WHERE @; DELETE FROM loci.tenant WHERE @"
+	} else {
+		sql += `DELETE FROM loci.namespace WHERE @ AND changed > $;
+			UPDATE loci.tenant SET seq = $, events = $, head = (SELECT sealed FROM loci.event WHERE @ AND seq = $),
+			namespaces = (SELECT count(*) FROM loci.namespace WHERE @), held_seq = NULL WHERE @`
+	}
+	execute(g.T, g.d.Super, strings.NewReplacer("@", g.at, "$", fmt.Sprint(to)).Replace(sql))
+}
+
 // TestGuessesThatAreWrong: where a server does not know what the database holds, nothing that it
 // guessed is written, and the write ends as if it had asked at once.
 func TestGuessesThatAreWrong(t *testing.T) {
 	both := newGuesser(t)
-	goBack := func(g *guesser, to int) { // to the state after so many saves
-		sql := `DELETE FROM loci.record WHERE @ AND id IN (SELECT entity FROM loci.event WHERE @ AND seq > $);
-			DELETE FROM loci.change WHERE @ AND seq > $; DELETE FROM loci.event WHERE @ AND seq > $; `
-		if to == 0 {
-			sql += "DELETE FROM loci.namespace WHERE @; DELETE FROM loci.tenant WHERE @"
-		} else {
-			sql += `DELETE FROM loci.namespace WHERE @ AND changed > $;
-				UPDATE loci.tenant SET seq = $, events = $, head = (SELECT sealed FROM loci.event WHERE @ AND seq = $),
-				namespaces = (SELECT count(*) FROM loci.namespace WHERE @), held_seq = NULL WHERE @`
-		}
-		execute(g.T, g.d.Super, strings.NewReplacer("@", g.at, "$", fmt.Sprint(to)).Replace(sql))
-	}
 	for _, c := range []struct {
 		name string
 		want string
@@ -366,7 +368,7 @@ func TestGuessesThatAreWrong(t *testing.T) {
 		}},
 		{"the database went back, and another namespace has the number", asked, 6, func(g *guesser) func() {
 			g.apply(g.s, in("bob", creation(loci.NewID())))
-			goBack(g, 2)
+			g.goBack(2)
 			g.apply(g.other, in("eve", creation(loci.NewID())))
 			g.save(g.s)
 			g.save(g.s)
@@ -379,17 +381,17 @@ func TestGuessesThatAreWrong(t *testing.T) {
 			return func() { g.save(g.s) }
 		}},
 		{"the database went back, and as many others have saved since", wrong, 3, func(g *guesser) func() {
-			goBack(g, 1)
+			g.goBack(1)
 			g.save(g.other)
 			g.holds(2)
 			return func() { g.save(g.s) }
 		}},
 		{"the database went back behind the tenant", wrong, 1, func(g *guesser) func() {
-			goBack(g, 0)
+			g.goBack(0)
 			return func() { g.save(g.s) }
 		}},
 		{"it went back so far, and the tenant came again", wrong, 3, func(g *guesser) func() {
-			goBack(g, 0)
+			g.goBack(0)
 			g.save(g.other)
 			g.save(g.other)
 			return func() { g.save(g.s) }

@@ -25,7 +25,7 @@ func TestSearchesWaitWithoutAConnection(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 12 {
 		callers.Go(func() {
-			for i := range 4 {
+			for i := range 9 { // beyond the searches that look in turn after a write of their process
 				id, writer := loci.NewID(), loci.Store(s)
 				if i > 0 { // so that the index is not known to be behind
 					writer = other

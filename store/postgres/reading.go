@@ -117,7 +117,7 @@ func (r *reading) run(stmts []stmt, last bool) error {
 	}
 	switch {
 	case asked || before.Events == 0:
-	case before.Unmoved(&r.state): // as in most reads, which so read one row
+	case before.Unmoved(&r.state), r.seenSince(&before): // as in most reads, which so read one row
 		hash = r.state.Head
 	default:
 		if err := r.more(r.t.selectSealed(before.Events, &hash)); err != nil {
@@ -125,6 +125,17 @@ func (r *reading) run(stmts []stmt, last bool) error {
 		}
 	}
 	return r.t.names.CheckPast(&r.state, &before, hash)
+}
+
+// seenSince reports whether the state that was read has been seen since: a commit of this process has left
+// it. before is that one then.
+func (r *reading) seenSince(before *batch.Past) bool {
+	now := r.t.names.Past()
+	if !now.Is(&r.state) {
+		return false
+	}
+	*before = now
+	return true
 }
 
 // selectSealed is the statement for the hash of an event by its number.

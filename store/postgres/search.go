@@ -15,16 +15,7 @@ func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
 	q := s.searchFor(ctx, name, p, filter, limit)
-	if hits, served, err := follow.MatchStale(ctx, &s.lobby, searchOf, q); err != nil || served {
-		return hits, translate("search", err)
-	}
-	q.Begin()
-	at, hits, served, err := s.matchPresent(ctx, q)
-	if err != nil || served {
-		return hits, translate("search", err)
-	}
-	q.Trim = func() int64 { return s.trim(at) }
-	hits, err = at.search.MatchAfter(ctx, q)
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant) (batch.State, error) { return s.look(ctx, t) })
 	return hits, translate("search", err)
 }
 
@@ -41,38 +32,20 @@ func (s *Store) searchFor(
 	q.Read = func(ctx context.Context, do func(follow.Source) error) error {
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
-	q.Stale, q.Clock = s.opts.MaxStaleness, s.opts.clock
+	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
 	return q
 }
 
-// matchPresent searches if the index shows the tenant's present state. It gives the connection back before
-// it asks the index: whoever takes in what was written has the index to itself, and may wait for a connection.
-func (s *Store) matchPresent(
-	ctx context.Context, q *follow.Search,
-) (at *tenant, hits []loci.Hit, served bool, err error) {
-	g, err := s.lobby.Enter(ctx, q.Tenant)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	defer s.lobby.Leave(g)
-	if q.Limit < 1 {
-		return nil, nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", q.Limit)
-	}
-	if g.Of.search.Behind() {
-		return g.Of, nil, false, nil // then it is not worth a round trip to ask by how much
-	}
-	var st batch.State
+// look reads the row of a tenant, in one round trip.
+func (s *Store) look(ctx context.Context, t *tenant) (st batch.State, err error) {
 	err = s.again(ctx, func() error {
-		return s.readOnce(ctx, g.Of, func(r *reading) error {
+		return s.readOnce(ctx, t, func(r *reading) error {
 			err := r.last()
 			st = r.state
 			return err
 		})
 	})
-	if err == nil {
-		hits, served, err = g.Of.search.Match(&st, q)
-	}
-	return g.Of, hits, served, err
+	return st, err
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
@@ -89,8 +62,8 @@ func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (re
 
 // trim makes room while the process holds too much ([aside.Claims]). The tenant at hand keeps
 // what its searches need. It returns how many bytes are held then.
-func (s *Store) trim(at *tenant) int64 {
-	return follow.Trim(&at.search, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
+func (s *Store) trim(at *follow.Index) int64 {
+	return follow.Trim(at, s.opts.IndexMemory, &s.meter, func(do func(*follow.Index, time.Time)) {
 		s.lobby.Each(func(t *tenant, used time.Time) { do(&t.search, used) })
 	})
 }

@@ -30,6 +30,7 @@ type tx struct {
 func newTx(ctx context.Context, s *Store, t *tenant, c *conn) *tx {
 	x := &tx{s: s, t: t, c: c, ctx: ctx}
 	x.Batch = batch.New(t.name, x.emit)
+	x.Handing = t.search.Handing()
 	return x
 }
 

@@ -142,8 +142,14 @@ func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Sp
 		return 0, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
 	}
 	var dropped int64
-	j := &job{Needs: batch.Needs{Spaces: true}, Decide: func(x *tx) error {
-		dropped = 0
+	err = s.write(ctx, g, dropJob(space, limit, &dropped))
+	return int(dropped), translate("drop vectors", err)
+}
+
+// dropJob removes vectors of a space, and says how many.
+func dropJob(space loci.Space, limit int, dropped *int64) *job {
+	return &job{Needs: batch.Needs{Spaces: true}, Decide: func(x *tx) error {
+		*dropped = 0
 		n, ok := x.Spaces[space]
 		if !ok {
 			return nil
@@ -151,16 +157,14 @@ func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Sp
 		if n == x.State.Active {
 			return loci.Errorf(loci.Conflict, "%s is the active space", space)
 		}
-		drop := stmt{sql: dropSomeVectors, args: []any{x.t.key, n, limit}, done: func(n int64) { dropped = n }}
-		if err := x.now(drop); err != nil || dropped == 0 {
+		drop := stmt{sql: dropSomeVectors, args: []any{x.t.key, n, limit}, done: func(n int64) { *dropped = n }}
+		if err := x.now(drop); err != nil || *dropped == 0 {
 			return err
 		}
 		// The records stay as they are: no index of another space need look at them.
 		x.written = append(x.written, stmt{sql: noteDropped, args: []any{x.t.key, n, x.State.Seq}})
 		return nil
 	}}
-	err = s.write(ctx, g, j)
-	return int(dropped), translate("drop vectors", err)
 }
 
 // EraseTenant implements [loci.Store]. Its row stays, without a name: what other servers

@@ -142,8 +142,8 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 
 // settle takes in how the transaction ended, before the callers hear of it.
 func (x *tx) settle(n *batch.Needs, err error) error {
-	x.t.names.Moved()
-	x.t.search.Wrote(x.State.Seq)
+	// Behind the handover, so that the next search finds that.
+	defer func() { x.t.search.Wrote(x.State.Seq) }()
 	if x.erased { // also when the answer to the commit is lost
 		x.s.shelf.Tidy(x.t.name)
 	}
@@ -152,5 +152,19 @@ func (x *tx) settle(n *batch.Needs, err error) error {
 		return err
 	}
 	x.t.known.Learn(&x.Batch, n)
+	x.hand(n)
 	return nil
+}
+
+// hand hands what was committed to the index of the process, if that can follow without a look at the
+// database.
+func (x *tx) hand(n *batch.Needs) {
+	if !x.Mark.Event {
+		return
+	}
+	if line, follows := x.t.names.Follow(&x.Found, &x.State); follows {
+		if c := x.Handed(n, line); c != nil {
+			x.t.search.Hand(c)
+		}
+	}
 }

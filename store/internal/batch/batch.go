@@ -24,6 +24,9 @@ type Needs struct {
 	// New says that of records, slots and replies nothing is needed but that they are not there,
 	// which the database sees by itself when they are written.
 	New bool
+
+	// Whole says that the batch tells all that the writes do to what searches find: [Batch.Handed].
+	Whole bool
 }
 
 // Add takes in what another job needs.
@@ -37,6 +40,7 @@ func (n *Needs) Add(other *Needs) {
 	n.Spaces = n.Spaces || other.Spaces
 	n.Usage = n.Usage || other.Usage
 	n.New = n.New && other.New
+	n.Whole = n.Whole && other.Whole
 }
 
 // Marks are those of the places, each once.
@@ -53,7 +57,7 @@ func (n *Needs) Marks(nameKey loci.NameKey) (marks [][]byte) {
 
 // NeedsOf is what must be known to decide about a change.
 func NeedsOf(c *loci.Change) (n Needs) {
-	n.New = len(c.Erase)+len(c.Links) == 0
+	n.New, n.Whole = len(c.Erase)+len(c.Links) == 0, true
 	for i := range c.Put {
 		p := &c.Put[i]
 		n.New = n.New && p.Record.Version == 1 && p.History == nil
@@ -106,6 +110,10 @@ type Batch struct {
 
 	Emit func(*Ops) // takes what is to be written, in order
 
+	Handing bool // what the batch does to what searches find is noted, too
+
+	came    map[loci.ID]*coming // records that came or changed, of which all is at hand
+	named   []Place             // namespaces that readers must learn of
 	ops     Ops
 	touched map[string]bool // records, slots and keys that ops is about
 }

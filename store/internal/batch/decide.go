@@ -222,16 +222,18 @@ func (b *Batch) put(p *loci.Put) {
 		b.Slots[slot] = r.ID
 	}
 	b.Changed(r.ID, at.N, r.Kind, false)
+	coming := b.comes(p, old != nil)
 	if p.SameText && old != nil {
 		return
 	}
 	for i := range p.Vectors {
-		b.vectors(r.ID, &p.Vectors[i])
+		v := &p.Vectors[i]
+		coming.add(v.Space, b.vectors(r.ID, v))
 	}
 }
 
-// vectors stages vectors of a record; the first of all choose the active space.
-func (b *Batch) vectors(id loci.ID, v *loci.Vectors) {
+// vectors stages vectors of a record and returns them as bytes; the first of all choose the active space.
+func (b *Batch) vectors(id loci.ID, v *loci.Vectors) []byte {
 	space := b.Number(v.Space)
 	data := []byte{}
 	for _, row := range v.Rows {
@@ -241,6 +243,7 @@ func (b *Batch) vectors(id loci.ID, v *loci.Vectors) {
 	if b.State.Active == 0 {
 		b.State.Active = space
 	}
+	return data
 }
 
 // event stages an event and continues the chain.

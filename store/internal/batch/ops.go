@@ -3,6 +3,7 @@ package batch
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -149,6 +150,10 @@ func (b *Batch) Flush() {
 			row.Changed = b.State.Seq
 		}
 		b.ops.Places = append(b.ops.Places, row)
+		if b.Handing && row.Named {
+			row.Kinds = slices.Clone(row.Kinds)
+			b.named = append(b.named, row)
+		}
 		w.Fresh, w.staged = false, false
 	}
 	ops := b.ops

@@ -203,7 +203,7 @@ func Decide[T any](jobs []*Job[T], x T, broken func() error) (outcome Outcomes[T
 
 // NeedsOfAll is what all jobs need.
 func NeedsOfAll[T any](jobs []*Job[T]) (all Needs) {
-	all.New = true
+	all.New, all.Whole = true, true
 	for _, j := range jobs {
 		all.Add(&j.Needs)
 	}

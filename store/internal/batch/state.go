@@ -117,11 +117,29 @@ func (n *Names) Past() Past {
 	return n.past
 }
 
-// Moved notes a write of this process: the next state that is read is another one.
-func (n *Names) Moved() {
+// Follow notes a commit of this process with an event, given the state that it found and the one it
+// left. ok: the state it found is the newest that was seen, so that nothing is between, or somebody
+// has seen already what it left; line is how often the database went back before. Else the next
+// state that is read tells whether the database went back: a write has not looked for that.
+func (n *Names) Follow(found, left *State) (line int64, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.past.Moves = true
+	p := &n.past
+	same := p.Events > 0 && bytes.Equal(p.key, found.NameKey)
+	switch {
+	case same && p.Seq+1 == found.Seq && p.Head == found.Head: // whose counter is raised already
+		p.Seq, p.Events, p.Head = left.Seq, left.Events, left.Head
+	case same && p.Seq == left.Seq && p.Head == left.Head:
+	default:
+		p.Moves = true
+		return 0, false
+	}
+	return p.line, true
+}
+
+// Is reports whether a state is the one that was seen.
+func (p *Past) Is(st *State) bool {
+	return p.Events > 0 && p.Seq == st.Seq && p.Head == st.Head && bytes.Equal(p.key, st.NameKey)
 }
 
 // Unmoved reports whether a state is the one seen before, or one in its place: its head is then

@@ -71,12 +71,13 @@ type Index struct {
 	dirty   bool     // something was taken in, in a transaction that has not ended
 	loads   loads
 	shelving
-	epoch   *byte        // another one each time the index begins again
-	written atomic.Int64 // the change counter of the latest write of this process
-	missing atomic.Int64 // such a counter that the database did not have; see Behind
-	shown   atomic.Int64 // seq, to be read without the lock
-	seen    atomic.Int64 // when it was known that the index shows what the database has; see Clock
-	bytes   atomic.Int64
+	handover handover
+	epoch    *byte        // another one each time the index begins again
+	written  atomic.Int64 // the change counter of the latest write of this process
+	missing  atomic.Int64 // such a counter that the database did not have; see Behind
+	shown    atomic.Int64 // seq, to be read without the lock
+	seen     atomic.Int64 // when it was known that the index shows what the database has; see Clock
+	bytes    atomic.Int64
 
 	halfBytes atomic.Int64 // of what is half loaded
 }
@@ -89,10 +90,10 @@ type Search struct {
 	Load   func([]loci.ID) ([]loci.Record, error) // reads records in full, for filters on what no index holds
 	Meter  *meter.Meter                           // counts what is loaded and dropped
 	Tenant loci.Tenant
-	Shelf  *Shelf              // keeps the index in the database; nil: nothing does
-	Crew   *Crew               // loads what is lacking
-	Budget int64               // bytes that the indexes of all tenants may take
-	Trim   func() (held int64) // makes room, if the indexes of all tenants take too much; how many bytes they take then
+	Shelf  *Shelf                       // keeps the index in the database; nil: nothing does
+	Crew   *Crew                        // loads what is lacking
+	Budget int64                        // bytes that the indexes of all tenants may take
+	Trim   func(at *Index) (held int64) // makes room, if the indexes of all tenants take too much; how many bytes they take then
 
 	// Read runs do with a transaction that has begun since, and again if it has to; it returns when
 	// the transaction has ended well.
@@ -103,7 +104,8 @@ type Search struct {
 	Stale time.Duration
 	Clock func() time.Duration // since some moment; nil: since the process began
 
-	at time.Duration // when it began
+	at     time.Duration // when it began
+	looked time.Duration // when it began to read the tenant's counter
 }
 
 var begun = time.Now()
@@ -120,10 +122,6 @@ func (q *Search) now() time.Duration {
 // have read for it.
 func (q *Search) Begin() { q.at = q.now() }
 
-// Wrote notes a write of this process, so that the next search of it finds what was written,
-// however stale it may be.
-func (x *Index) Wrote(seq int64) { raise(&x.written, seq) }
-
 // raise sets a number unless it is higher already.
 func raise(n *atomic.Int64, to int64) {
 	for old := n.Load(); to > old && !n.CompareAndSwap(old, to); old = n.Load() {
@@ -133,6 +131,7 @@ func raise(n *atomic.Int64, to int64) {
 // MatchStale searches without a look at the database, if a search may be so stale and the index
 // has all that is needed, this process's own writes included.
 func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) {
+	x.takeOwn(q)
 	fault, err := files.Faultless(func() (err error) {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
@@ -156,7 +155,11 @@ func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) 
 // Match searches if the index shows a state that was read and holds all that is needed. The
 // index may already be ahead of what this call read; never behind.
 func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool, err error) {
-	return x.matchIf(q, func() bool { return x.shows(st) })
+	shows := func() bool { return x.shows(st) }
+	if hits, served, err = x.matchIf(q, shows); err != nil || served || !x.takeOwn(q) {
+		return hits, served, err
+	}
+	return x.matchIf(q, shows)
 }
 
 // matchIf searches if the index shows what the search must see and holds all that is needed.
@@ -165,7 +168,7 @@ func (x *Index) matchIf(q *Search, shows func() bool) (hits []loci.Hit, served b
 		x.mu.RLock()
 		defer x.mu.RUnlock()
 		if served = shows() && x.serves(&q.Probe, &q.Filter); served {
-			raise(&x.seen, int64(q.at))
+			raise(&x.seen, int64(max(q.at, q.looked)))
 			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 		}
 		return err
@@ -177,14 +180,6 @@ func (x *Index) matchIf(q *Search, shows func() bool) (hits []loci.Hit, served b
 		return nil, false, nil
 	}
 	return hits, served, err
-}
-
-// Behind reports that the index lacks a write of this process: a search has to take it in first. It asks for
-// no lock: who finds another search taking something in looks whether that is more than it needs. A write that
-// a search has looked for in vain counts no more: its commit failed, or the database went back.
-func (x *Index) Behind() bool {
-	written := x.written.Load()
-	return x.shown.Load() < written && written != x.missing.Load()
 }
 
 // caughtUp reports whether the index was brought to a state that was read since a search began, by
@@ -231,7 +226,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 			if busy != nil || need.Waits() {
 				err = need.WaitAside(ctx, busy)
 			}
-			q.Trim()
+			q.Trim(x)
 		}
 		if err == nil && busy == nil {
 			served := false
@@ -267,6 +262,12 @@ func (x *Index) bring(
 	ctx context.Context, q *Search, pinned bool, st *batch.State,
 ) (need ticket, busy <-chan struct{}, err error) {
 	at, written := q.now(), x.written.Load()
+	x.handover.want() // before the state is read, so that nothing is between
+	defer func() {
+		if x.index == nil {
+			x.handover.stop()
+		}
+	}()
 	x.dirty, x.fresh = false, nil
 	var keys []index.Key
 	if err := q.Read(ctx, func(r Source) error {
@@ -316,9 +317,8 @@ func (x *Index) undo() {
 	}
 	x.fresh = nil
 	if x.dirty {
-		x.index, x.ready, x.dirty = nil, nil, false
-		x.loads.Forget()
-		x.account()
+		x.ready, x.dirty = nil, false
+		x.lose()
 	}
 }
 
@@ -336,8 +336,8 @@ func (x *Index) account() {
 	x.bytes.Store(size)
 }
 
-// Bytes is how much memory the index takes, about, with what is half loaded.
-func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() }
+// Bytes is how much memory the index takes, about, with what is half loaded and what waits to be taken in.
+func (x *Index) Bytes() int64 { return x.bytes.Load() + x.halfBytes.Load() + x.handover.bytes.Load() }
 
 // drop lets go of the index unless somebody waits for a part of it. The caller holds the lock.
 func (x *Index) drop(m *meter.Meter) {
@@ -345,10 +345,16 @@ func (x *Index) drop(m *meter.Meter) {
 		if x.index != nil {
 			m.Dropped(len(x.used))
 		}
-		x.index = nil
-		x.loads.Forget()
-		x.account()
+		x.lose()
 	}
+}
+
+// lose lets go of the index and of what waits for it. The caller holds the lock.
+func (x *Index) lose() {
+	x.index = nil
+	x.handover.stop()
+	x.loads.Forget()
+	x.account()
 }
 
 // shrink makes the index take no more than so many bytes, as far as that goes. The caller holds the
@@ -360,11 +366,13 @@ func (x *Index) shrink(m *meter.Meter, to int64) {
 	}
 }
 
-// makeRoom drops what is half loaded and nobody waits for, then the shards that were not searched
-// for longest and are not needed now, while there is more than a limit. The caller holds the lock.
+// makeRoom drops what waits to be taken in, what is half loaded and nobody waits for, and then the shards
+// that were not searched for longest and are not needed now, while there is more than a limit. The caller
+// holds the lock.
 func (x *Index) makeRoom(m *meter.Meter, limit int64) {
-	tooMuch := func() bool { return x.index.Bytes()+x.halfBytes.Load() > limit }
+	tooMuch := func() bool { return x.index.Bytes()+x.halfBytes.Load()+x.handover.bytes.Load() > limit }
 	if tooMuch() {
+		x.handover.stop()
 		x.loads.Shed(func(*part) {})
 	}
 	if tooMuch() {

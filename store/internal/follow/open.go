@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/lobby"
 )
@@ -97,18 +98,37 @@ func (s *Shelf) Due(ctx context.Context, due iter.Seq2[loci.Tenant, error]) iter
 	}
 }
 
-// MatchStale searches without a look at the database, where the operator allows that; of is the
-// index of what the process remembers of a tenant.
-func MatchStale[T any](
-	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search,
-) (hits []loci.Hit, served bool, err error) {
-	if q.Stale <= 0 || q.Limit < 1 {
-		return nil, false, nil
+// Find searches the index of a tenant; of is that index of what the process remembers of the tenant, and
+// look reads the tenant's counter.
+func Find[T any](
+	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search, look func(T) (batch.State, error),
+) (hits []loci.Hit, err error) {
+	x, hits, served, err := matchNow(ctx, l, of, q, look)
+	if err != nil || served {
+		return hits, err
 	}
+	return x.MatchAfter(ctx, q)
+}
+
+// matchNow searches if the index has what is needed.
+func matchNow[T any](
+	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search, look func(T) (batch.State, error),
+) (x *Index, hits []loci.Hit, served bool, err error) {
 	g, err := l.Enter(ctx, q.Tenant)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	defer l.Leave(g)
-	return of(g.Of).MatchStale(q)
+	if q.Limit < 1 {
+		return nil, nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", q.Limit)
+	}
+	x = of(g.Of)
+	if q.Stale > 0 { // where the operator allows that, without a look at the database
+		if hits, served, err = x.MatchStale(q); err != nil || served {
+			return x, hits, served, err
+		}
+	}
+	q.Begin()
+	hits, served, err = x.MatchPresent(ctx, q, func() (batch.State, error) { return look(g.Of) })
+	return x, hits, served, err
 }

@@ -45,6 +45,7 @@ func (x *Index) refresh(r Source, q *Search, at *batch.State) (keys []index.Key,
 	if !x.mayFollow(st, dropped) {
 		x.reset(space, st, q)
 	}
+	x.takeHanded(st.Seq)
 	if err := x.learn(r, st, filter); err != nil {
 		return nil, err
 	}
@@ -79,6 +80,7 @@ func (x *Index) reset(space loci.Space, st *batch.State, q *Search) {
 	x.known, x.learned, x.names, x.numbers = index.Keys{}, map[string]bool{}, map[int64]string{}, map[string]int64{}
 	x.used, x.large = map[index.Key]*atomic.Int64{}, map[index.Key]bool{}
 	x.dirty = true
+	x.handover.missed() // what was taken in is in no index now
 	x.loads.Forget()
 }
 
@@ -94,12 +96,7 @@ func (x *Index) learn(r Source, st *batch.State, filter *loci.Filter) error {
 			below = append(below, key)
 		}
 	}
-	if err := r.Places(since, below, func(place batch.Place) {
-		x.names[place.N], x.numbers[place.Key] = place.Key, place.N
-		for _, kind := range place.Kinds {
-			x.known.Add(index.Key{Namespace: place.Key, Kind: kind})
-		}
-	}); err != nil {
+	if err := r.Places(since, below, x.learnPlace); err != nil {
 		return err
 	}
 	for _, key := range below {
@@ -107,6 +104,20 @@ func (x *Index) learn(r Source, st *batch.State, filter *loci.Filter) error {
 		x.fresh = append(x.fresh, key)
 	}
 	return nil
+}
+
+// learnPlace takes in a namespace and its shards.
+func (x *Index) learnPlace(place batch.Place) {
+	x.names[place.N], x.numbers[place.Key] = place.Key, place.N
+	for _, kind := range place.Kinds {
+		x.known.Add(index.Key{Namespace: place.Key, Kind: kind})
+	}
+}
+
+// forget takes an erased record out of a shard.
+func (x *Index) forget(key index.Key, id loci.ID) {
+	x.erased(key, id)
+	x.index.Remove(key.Namespace, id)
 }
 
 // quick leaves out the shards that would take long to load.
@@ -170,8 +181,7 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 	for _, c := range all {
 		if c.gone {
 			delete(changed, c.id)
-			x.erased(c.key, c.id)
-			x.index.Remove(c.key.Namespace, c.id)
+			x.forget(c.key, c.id)
 		} else if x.index.HasShard(c.key) {
 			changed[c.id] = c.key
 		}

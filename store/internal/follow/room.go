@@ -23,7 +23,7 @@ func (x *Index) fit(parts []*asked) (fit []*asked) {
 		return nil
 	}
 	q := fit[0].Of.q
-	held := q.Trim()
+	held := q.Trim(fit[0].Of.of)
 	for held > q.Budget && len(fit) > 0 {
 		last := fit[len(fit)-1]
 		fit = fit[:len(fit)-1]

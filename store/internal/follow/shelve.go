@@ -223,7 +223,7 @@ func (x *Index) freeze(key index.Key) {
 // and whenever so much has changed since that the next load would take long (due).
 func (x *Index) shelve(key index.Key, due bool) {
 	s, base := x.shelf, x.images[key]
-	if x.busy[key] {
+	if s == nil || x.busy[key] {
 		return
 	}
 	loose, books := x.index.Loose(key), x.index.Shelved(key)
@@ -317,9 +317,7 @@ func (x *Index) faulted(fault error) {
 	if x.index != nil {
 		x.dropCopies()
 	}
-	x.index = nil
-	x.loads.Forget()
-	x.account()
+	x.lose()
 }
 
 // dropCopies removes the copies of all segments of the index.
