@@ -3,6 +3,7 @@ package cores
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,6 +17,9 @@ import (
 
 // What gives way has a thread of its own with a lower priority, and nothing else has.
 func TestGiveWay(t *testing.T) {
+	if own == nicest {
+		t.Fatal("nothing can give way to what runs at a niceness of 19: start the test with a lower one")
+	}
 	defer Spare()()
 	before := GaveWay()
 	alone(func() {
@@ -71,6 +75,15 @@ func TestEachGivesWay(t *testing.T) {
 			running.Add(-1)
 		})
 	})
+}
+
+// A process that was started with a lower priority than others has one below its own for what gives way,
+// and does not take itself for that.
+func TestGiveWayOfANiceProcess(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "nice", "-n", "3", os.Args[0], "-test.run", "^TestGiveWay$").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS") {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // The thread ends with the goroutine: nobody else gets it.
