@@ -64,7 +64,7 @@ slugify = {{ object = "pymdownx.slugs.slugify", kwds = {{ case = "lower" }} }}
 [project.markdown_extensions.pymdownx.highlight]
 [project.markdown_extensions.pymdownx.superfences]
 """
-LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s]+)(\))")
+LINK = re.compile(r"(!?\[[^\]\n]*(?:\n[^\]\n]+)?\]\()([^)\s]+)(\))")  # whose text may go on in the next line
 
 
 def run(*command):
