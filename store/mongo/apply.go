@@ -112,7 +112,7 @@ func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 			s.lobby.Stay(g) // Close waits for the writer, too
 			return func() { s.lobby.Leave(g) }
 		},
-		Once: func(ctx context.Context, jobs []*job) (batch.Outcomes[*tx], error) {
+		Once: func(ctx context.Context, jobs []*job, _ *batch.Flight[*tx]) (batch.Outcomes[*tx], error) {
 			return s.commitOnce(ctx, g.Of, jobs)
 		},
 		Committed: func(d *batch.DoubtError) (bool, error) { return s.committed(g.Of, d) },

@@ -19,6 +19,25 @@ type stmt struct {
 	once bool            // its text comes in many forms, so that it is not worth to be prepared
 	row  func(row) error // takes its rows, which are valid only until it returns
 	done func(n int64)   // takes the number of rows it returned or changed
+
+	// The arguments as they are sent: see encode.
+	values [][]byte
+	oids   []uint32
+}
+
+// encode makes the arguments ready to be sent, unless they are.
+func (s *stmt) encode() (err error) {
+	if s.values != nil {
+		return nil
+	}
+	values, oids := make([][]byte, len(s.args)), make([]uint32, len(s.args))
+	for i, arg := range s.args {
+		if values[i], oids[i], err = encode(arg); err != nil {
+			return err
+		}
+	}
+	s.values, s.oids = values, oids
+	return nil
 }
 
 // conn is a connection in use.
@@ -147,18 +166,14 @@ func (c *conn) send(p *pgconn.Pipeline, s *stmt) (fresh string, err error) {
 	if observe != nil {
 		observe(s.sql, s.args)
 	}
-	values := make([][]byte, len(s.args))
-	oids := make([]uint32, len(s.args))
-	for i, arg := range s.args {
-		if values[i], oids[i], err = encode(arg); err != nil {
-			return "", err
-		}
+	if err := s.encode(); err != nil {
+		return "", err
 	}
 	name, ok := c.prepared[s.sql]
 	switch {
 	case ok:
 	case s.once || c.prepared == nil || len(c.prepared) >= maxPrepared:
-		p.SendQueryParams(s.sql, values, oids, binaryForm, binaryForm)
+		p.SendQueryParams(s.sql, s.values, s.oids, binaryForm, binaryForm)
 		return "", nil
 	default:
 		fresh = fmt.Sprintf("loci_%d", preparations.Add(1))
@@ -166,7 +181,7 @@ func (c *conn) send(p *pgconn.Pipeline, s *stmt) (fresh string, err error) {
 		name, c.prepared[s.sql] = fresh, fresh
 		p.SendPrepare(fresh, s.sql, nil)
 	}
-	p.SendQueryPrepared(name, values, binaryForm, binaryForm)
+	p.SendQueryPrepared(name, s.values, binaryForm, binaryForm)
 	return fresh, nil
 }
 

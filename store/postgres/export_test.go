@@ -53,10 +53,7 @@ var Looks = func() (looks []struct {
 
 // Inserted says how many rows each statement has that inserts some.
 func Inserted(rows int, unprepared bool) (split []int) {
-	x := &tx{c: &conn{prepared: map[string]string{}}}
-	if unprepared {
-		x.c.prepared = nil
-	}
+	x := &tx{s: &Store{opts: Options{Unprepared: unprepared}}}
 	x.insert(insertChange, "", slices.Repeat([][]any{make([]any, 6)}, rows))
 	for _, s := range x.written {
 		split = append(split, strings.Count(s.sql, "($1"))
@@ -225,6 +222,46 @@ func ApplyTogether(s loci.Store, name loci.Tenant, changes ...loci.Change) []err
 		jobs = append(jobs, &job{Needs: batch.NeedsOf(c), Decide: func(x *tx) error { return x.Apply(c) }})
 	}
 	return store.committer(g).Together(jobs...)
+}
+
+// ApplyBehind makes two changes, of which the second is decided before the first is sent; between is
+// called before the second is sent. It returns how both end.
+func ApplyBehind(
+	s loci.Store, name loci.Tenant, first, second loci.Change, between func(),
+) (errs [2]error, err error) {
+	store := s.(*Store)
+	g, err := store.lobby.Enter(context.Background(), name)
+	if err != nil {
+		return errs, err
+	}
+	defer store.lobby.Leave(g)
+	d := drafter{store, g.Of}
+	decide := func(c *loci.Change, before *draft) (*job, *flight) {
+		j := &job{Needs: batch.NeedsOf(c), Decide: func(x *tx) error { return x.Apply(c) }}
+		x := d.Follow(before)
+		if !d.Join(x, before, &j.Needs) {
+			err = errors.Join(err, errors.New("a change takes a look at the database"))
+		}
+		f := &draft{X: x, Outcome: batch.Outcomes[*tx]{j: j.Decide(x)}}
+		d.Close(x)
+		return j, &flight{Draft: f}
+	}
+	one, f := decide(&first, nil)
+	two, behind := decide(&second, f.Draft)
+	if err != nil {
+		return errs, err
+	}
+	for i, j := range []*job{one, two} {
+		if i == 1 {
+			between()
+			f = behind
+		}
+		outcome, err := store.commitOnce(context.Background(), g.Of, []*job{j}, f)
+		if errs[i] = err; err == nil {
+			errs[i] = outcome[j]
+		}
+	}
+	return errs, nil
 }
 
 // ApplyAndDrop makes a change and removes all vectors of a space, in one transaction.

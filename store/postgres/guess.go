@@ -17,24 +17,56 @@ const (
 	sureOfTenant = "SELECT 1 / count(*) FROM loci.tenant WHERE tenant = $1 AND seq = $2 AND head = $3"
 )
 
-// guess decides jobs from what the process knows of the tenant and writes all of it in one round
-// trip. done: that is how they ended. Else nothing was written, and they are to be decided from what
-// the database holds: too little is known, nothing is to be written, or the guess was wrong. So a job
-// is refused only where another one is written, by the state in which it is.
+// A drafter decides jobs from what the process knows of a tenant.
+type drafter struct {
+	s *Store
+	t *tenant
+}
+
+type draft = batch.Draft[*tx]
+
+// Follow implements [batch.Drafter].
+func (d drafter) Follow(before *draft) *tx {
+	x := newTx(d.s, d.t)
+	x.guessed = true
+	d.t.known.Follow(&x.Batch, batchOf(before))
+	return x
+}
+
+// Join implements [batch.Drafter].
+func (d drafter) Join(x *tx, before *draft, n *batch.Needs) bool {
+	return d.t.known.Join(&x.Batch, batchOf(before), n)
+}
+
+// Close implements [batch.Drafter].
+func (d drafter) Close(x *tx) {
+	x.end()
+	x.stage()
+	for i := range x.written {
+		_ = x.written[i].encode() // what cannot be encoded fails again when it is sent
+	}
+}
+
+func batchOf(d *draft) *batch.Batch {
+	if d == nil {
+		return nil
+	}
+	return &d.X.Batch
+}
+
+// guess writes what was decided without a look, in one round trip. done: that is how it ended. Else
+// nothing was written, and the jobs are to be decided from what the database holds: nothing is to be
+// written, or the guess was wrong. So a job is refused only where another one is written, by the state
+// in which it is. While it is written the next batch is decided behind it.
 //
 // A guess that is wrong fails as a whole. Somebody else's write has raised the counter, or the guess was
 // looked for and given up before it came (undoubt): raiseTenant changes no row, and sureOfTenant
 // fails. Or there is a record, slot, reply or namespace already, of which only one may be.
-func (x *tx) guess(jobs []*job, n *batch.Needs) (outcome batch.Outcomes[*tx], done bool, err error) {
-	if !guessing || !x.t.known.Guess(&x.Batch, n) {
-		return nil, false, nil
-	}
-	x.guessed = true
-	outcome, _, _ = batch.Decide(jobs, x, func() error { return nil })
-	x.stage()
+func (x *tx) guess(n *batch.Needs, f *flight) (done bool, err error) {
 	if !x.Mark.Event || len(x.written) > maxSent {
-		return nil, false, nil
+		return false, nil
 	}
+	f.Open()
 	st := &x.State
 	stmts := append(x.start(), stmt{sql: raiseTenant, args: []any{
 		x.t.key, st.Seq, st.Floor, st.Events, st.Namespaces, st.Spaces, st.Active, st.Head[:],
@@ -42,9 +74,10 @@ func (x *tx) guess(jobs []*job, n *batch.Needs) (outcome batch.Outcomes[*tx], do
 	}}, stmt{sql: sureOfTenant, args: []any{x.t.key, st.Seq, st.Head[:]}})
 	err = x.commit(append(stmts, x.written...))
 	if code := codeOf(err); code == codeDivision || code == codeUnique {
+		f.Shut()
 		x.t.known.Wrong()
 		x.wrong = true
-		return nil, false, nil
+		return false, nil
 	}
-	return outcome, true, x.settle(n, err)
+	return true, x.settle(n, err)
 }

@@ -24,8 +24,17 @@ const (
 	maxSent = 500
 )
 
-// emit lists the statements that write a part.
+// emit takes a part that is to be written.
 func (x *tx) emit(ops *batch.Ops) {
+	if x.guessed { // its statements are made when it is sent
+		x.parts = append(x.parts, ops)
+		return
+	}
+	x.write(ops)
+}
+
+// write lists the statements that write a part.
+func (x *tx) write(ops *batch.Ops) {
 	key := x.t.key
 	x.writePlaces(ops.Places)
 	x.insert(insertSpace, "", rowsOf(ops.Spaces, func(s *batch.NewSpace) []any {
@@ -161,7 +170,7 @@ func (x *tx) writePlaces(places []batch.Place) {
 
 // insert stages rows of a table, many in one statement.
 func (x *tx) insert(into, then string, rows [][]any) {
-	shared := len(rows) < maxShared && x.c.prepared != nil
+	shared := len(rows) < maxShared && !x.s.opts.Unprepared
 	for len(rows) > 0 {
 		n, once := together(len(rows), len(rows[0]), shared)
 		q := insertion(into, then, rows[:n])
@@ -201,9 +210,17 @@ func insertion(into, then string, rows [][]any) stmt {
 	return stmt{sql: b.String(), args: args}
 }
 
-// stage lists the statements for all that is pending, except for the tenant's row.
-func (x *tx) stage() {
+// end ends the decisions: what is to be written changes no more.
+func (x *tx) end() {
 	x.Finish()
+	x.trims = x.State.Trim()
+}
+
+// stage lists the statements for all that was decided, except for the tenant's row.
+func (x *tx) stage() {
+	for _, part := range x.parts {
+		x.write(part)
+	}
 	var rows [][]any
 	for key, change := range x.Changes {
 		rows = append(rows, []any{x.t.key, x.State.Seq, key.ID, change.Namespace, key.Gone, string(change.Kind)})
@@ -216,13 +233,14 @@ func (x *tx) stage() {
 		}
 		x.written = append(x.written, stmt{sql: unname, args: []any{x.t.key, left}})
 	}
-	if x.State.Trim() {
+	if x.trims {
 		x.written = append(x.written, stmt{sql: trimChanges, args: []any{x.t.key, x.State.Floor}})
 	}
 }
 
 // finish writes all that is pending and commits.
 func (x *tx) finish() error {
+	x.end()
 	x.stage()
 	st := &x.State
 	x.written = append(x.written, stmt{sql: updateTenant, args: []any{

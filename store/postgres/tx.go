@@ -20,23 +20,32 @@ type tx struct {
 	c       *conn
 	ctx     context.Context
 	begun   bool
-	guessed bool   // it is decided from what the process knows
-	wrong   bool   // a guess was sent on the connection and is to be taken back
-	erased  bool   // something was
-	broken  error  // a statement failed before the end: nothing of the transaction can stay
-	written []stmt // what is to be written
+	guessed bool         // it is decided from what the process knows
+	wrong   bool         // a guess was sent on the connection and is to be taken back
+	erased  bool         // something was
+	broken  error        // a statement failed before the end: nothing of the transaction can stay
+	parts   []*batch.Ops // of a guess, whose statements are not made yet
+	written []stmt       // what is to be written
+	trims   bool         // the list of changes
 }
 
-func newTx(ctx context.Context, s *Store, t *tenant, c *conn) *tx {
-	x := &tx{s: s, t: t, c: c, ctx: ctx}
+// newTx is a transaction without a connection.
+func newTx(s *Store, t *tenant) *tx {
+	x := &tx{s: s, t: t}
 	x.Batch = batch.New(t.name, x.emit)
 	x.Handing = t.search.Handing()
 	return x
 }
 
+// on is the transaction on a connection.
+func (x *tx) on(ctx context.Context, c *conn) *tx {
+	x.ctx, x.c = ctx, c
+	return x
+}
+
 // again is the transaction from its beginning, in which nothing is decided yet.
 func (x *tx) again() *tx {
-	y := newTx(x.ctx, x.s, x.t, x.c)
+	y := newTx(x.s, x.t).on(x.ctx, x.c)
 	y.begun, y.wrong = x.begun, x.wrong
 	return y
 }

@@ -24,6 +24,9 @@ var writeTime = 20 * time.Second
 // A job is one write waiting for its turn.
 type job = batch.Job[*tx]
 
+// A flight is some jobs on their way to the database.
+type flight = batch.Flight[*tx]
+
 // write runs a job and returns when it is durable. A context that ends before the job has
 // started takes it back; after that the outcome is awaited.
 func (s *Store) write(ctx context.Context, g *guest, j *job) error {
@@ -31,14 +34,14 @@ func (s *Store) write(ctx context.Context, g *guest, j *job) error {
 }
 
 func (s *Store) committer(g *guest) *batch.Committer[*tx] {
-	return &batch.Committer[*tx]{
+	c := &batch.Committer[*tx]{
 		Meter: &s.meter,
 		Begin: func() (end func()) {
 			s.lobby.Stay(g) // Close waits for the writer, too
 			return func() { s.lobby.Leave(g) }
 		},
-		Once: func(ctx context.Context, jobs []*job) (batch.Outcomes[*tx], error) {
-			return s.commitOnce(ctx, g.Of, jobs)
+		Once: func(ctx context.Context, jobs []*job, f *flight) (batch.Outcomes[*tx], error) {
+			return s.commitOnce(ctx, g.Of, jobs, f)
 		},
 		Committed: func(d *batch.DoubtError) (bool, error) { return s.committed(g.Of, d) },
 		Wait: func(ctx context.Context, n int, err error) bool {
@@ -54,6 +57,10 @@ func (s *Store) committer(g *guest) *batch.Committer[*tx] {
 		Alone:    func(err error) bool { return !mayPass(err) },
 		Patience: writeTime,
 	}
+	if guessing {
+		c.Drafter = drafter{s, g.Of}
+	}
+	return c
 }
 
 // undoubt takes the tenant's lock and leaves the row different from what a guess expects. A guess takes
@@ -111,13 +118,15 @@ var lockTenant = "UPDATE loci.tenant SET seq = seq + 1 WHERE tenant = $1 RETURNI
 
 // commitOnce runs jobs in one transaction. A [batch.DoubtError] comes with the outcomes that hold
 // if it was committed.
-func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch.Outcomes[*tx], err error) {
+func (s *Store) commitOnce(
+	ctx context.Context, t *tenant, jobs []*job, f *flight,
+) (_ batch.Outcomes[*tx], err error) {
 	c, err := s.connect(ctx, t.key)
 	if err != nil {
 		return nil, err
 	}
 	defer c.release()
-	x := newTx(ctx, s, t, c)
+	x := newTx(s, t).on(ctx, c)
 	defer func() {
 		if x.begun && !c.pg.IsClosed() {
 			// What did not commit is taken back before the connection is used again.
@@ -125,11 +134,13 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (_ batch
 		}
 	}()
 	needs := batch.NeedsOfAll(jobs)
-	outcome, done, err := x.guess(jobs, &needs)
-	if done {
-		return outcome, err
+	if f.Draft != nil {
+		x = f.Draft.X.on(ctx, c)
+		if done, err := x.guess(&needs, f); done {
+			return f.Draft.Outcome, err
+		}
+		x = x.again()
 	}
-	x = x.again()
 	if err := x.begin(&needs); err != nil {
 		return nil, err
 	}

@@ -112,8 +112,10 @@ type Batch struct {
 
 	Handing bool // what the batch does to what searches find is noted, too
 
-	came    map[loci.ID]*coming // records that came or changed, of which all is at hand
-	named   []Place             // namespaces that readers must learn of
+	marks   map[string]loci.Mark // of namespaces that it is about, by their keys
+	spaced  bool                 // Spaces are all there are
+	came    map[loci.ID]*coming  // records that came or changed, of which all is at hand
+	named   []Place              // namespaces that readers must learn of
 	ops     Ops
 	touched map[string]bool // records, slots and keys that ops is about
 }
@@ -132,6 +134,7 @@ func New(t loci.Tenant, emit func(*Ops)) Batch {
 		Left:    map[int64]bool{},
 		Emit:    emit,
 		touched: map[string]bool{},
+		marks:   map[string]loci.Mark{},
 	}
 }
 
@@ -204,7 +207,12 @@ func (b *Batch) Finish() {
 
 // place finds or makes the row of a namespace.
 func (b *Batch) place(n loci.Namespace) *Place {
-	mark := b.State.NameKey.Mark(n)
+	key := n.Key()
+	mark, ok := b.marks[key]
+	if !ok {
+		mark = b.State.NameKey.Mark(n)
+		b.marks[key] = mark
+	}
 	w := b.Places[mark]
 	if w == nil {
 		b.State.Namespaces++
@@ -212,9 +220,12 @@ func (b *Batch) place(n loci.Namespace) *Place {
 		b.Places[mark] = w
 		b.ops.places = append(b.ops.places, w)
 	}
-	w.Key = n.Key()
+	w.Key = key
 	return w
 }
+
+// left is the place as a batch leaves it, with nothing pending.
+func (w *Place) left() Place { return Place{N: w.N, Mark: w.Mark, Named: w.Named, Kinds: w.Kinds} }
 
 // stage makes sure that the row of a namespace is written before what stands in it.
 func (b *Batch) stage(w *Place) {
@@ -262,6 +273,7 @@ func (b *Batch) Forget() {
 	clear(b.Spaces)
 	clear(b.Changes)
 	clear(b.Left)
+	clear(b.marks)
 }
 
 // Touches decides about uses that move expiry times, and counts them all.

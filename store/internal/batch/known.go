@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"maps"
 	"sync"
 
@@ -27,29 +28,67 @@ type Known struct {
 	wary   bool  // a guess was wrong, and no two commits have followed each other since
 	places map[loci.Mark]Place
 	spaces map[loci.Space]int64 // all there are; nil: unknown
+
+	marks   map[string]loci.Mark // of namespaces, by their keys: a mark costs several hashes
+	marksOf loci.NameKey
 }
 
-// Guess fills a new batch with what a transaction that follows the last commit would find.
-// false: too little is known for what is needed, or guesses go wrong here.
-func (k *Known) Guess(b *Batch, n *Needs) bool {
+// Follow fills a new batch with what a transaction would find that follows another one, which is being
+// committed and was decided in the same way; nil: one that follows the last commit.
+func (k *Known) Follow(b, before *Batch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.wary || !n.New || n.Spaces && k.spaces == nil {
+	b.Found, b.spaced = k.last, k.spaces != nil
+	spaces := k.spaces
+	if before != nil {
+		b.Found, b.spaced, spaces = before.State, before.spaced, before.Spaces
+	}
+	maps.Copy(b.Spaces, spaces)
+	b.Found.Seq++
+	b.Begin()
+}
+
+// Join adds to a batch that [Known.Follow] has begun what a job needs, given the batch that it follows.
+// false: too little is known for that, or guesses go wrong here.
+func (k *Known) Join(b, before *Batch, n *Needs) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.wary || !n.New || n.Spaces && !b.spaced {
 		return false
 	}
 	for _, place := range n.Places {
-		mark := k.last.NameKey.Mark(place)
+		mark := k.mark(b, place)
+		if b.Places[mark] != nil {
+			continue
+		}
 		w, ok := k.places[mark]
+		if before != nil && before.Places[mark] != nil {
+			w, ok = before.Places[mark].left(), true
+		}
 		if !ok {
 			return false
 		}
 		b.Places[mark] = &w
 	}
-	maps.Copy(b.Spaces, k.spaces)
-	b.Found = k.last
-	b.Found.Seq++
-	b.Begin()
 	return true
+}
+
+// mark is the mark of a namespace, which the batch will ask for, too.
+func (k *Known) mark(b *Batch, n loci.Namespace) loci.Mark {
+	if !bytes.Equal(k.marksOf, b.Found.NameKey) || len(k.marks) >= maxKnown {
+		k.marksOf, k.marks = b.Found.NameKey, nil
+	}
+	if k.marks == nil {
+		k.marks = map[string]loci.Mark{}
+	}
+	key := n.Key()
+	mark, ok := k.marks[key]
+	if !ok {
+		mark = b.Found.NameKey.Mark(n)
+		k.marks[key] = mark
+	}
+	b.marks[key] = mark
+	return mark
 }
 
 // Wrong notes that a guess was not what the database held: somebody else writes to the tenant, too.
@@ -68,7 +107,10 @@ func (k *Known) Forget() {
 	k.forget()
 }
 
-func (k *Known) forget() { k.last, k.places, k.spaces = State{}, nil, nil }
+func (k *Known) forget() {
+	k.last, k.places, k.spaces = State{}, nil, nil
+	k.marks = nil
+}
 
 // Learn takes in a batch that was committed, and what its jobs needed.
 func (k *Known) Learn(b *Batch, n *Needs) {
@@ -92,7 +134,7 @@ func (k *Known) Learn(b *Batch, n *Needs) {
 	}
 	for mark, w := range b.Places {
 		if len(k.places) < maxKnown {
-			k.places[mark] = Place{N: w.N, Mark: w.Mark, Named: w.Named, Kinds: w.Kinds}
+			k.places[mark] = w.left()
 		}
 	}
 	if len(b.Left) > 0 {

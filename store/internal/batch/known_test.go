@@ -32,3 +32,21 @@ func TestKnownNamespacesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A mark is remembered for the tenant's key of that moment, and of few namespaces at a time.
+func TestMarksAreThoseOfTheTenant(t *testing.T) {
+	var k Known
+	for _, key := range []loci.NameKey{loci.NewNameKey(), loci.NewNameKey()} {
+		for i := range 2 * maxKnown {
+			b := New(loci.Tenant{}, func(*Ops) {})
+			b.Found.NameKey = key
+			n := loci.Namespace{"user", fmt.Sprint(i % (maxKnown + 10))}
+			if got := k.mark(&b, n); got != key.Mark(n) || b.marks[n.Key()] != got {
+				t.Fatalf("the mark of %v is not that of the tenant", n)
+			}
+			if len(k.marks) > maxKnown {
+				t.Fatalf("%d marks are remembered", len(k.marks))
+			}
+		}
+	}
+}

@@ -33,9 +33,17 @@ type Job[T any] struct {
 
 // A Queue lets the writes of a tenant that wait together share a transaction.
 type Queue[T any] struct {
+	// desk is held by who decides jobs before it is their turn, or takes some out of the queue; first
+	// this lock, then mu.
+	desk  sync.Mutex
+	draft *Draft[T] // of the first jobs that wait; nil: none is decided
+	last  int       // jobs of the last batch
+	crowd int       // how many write at the same time, about
+
 	mu      sync.Mutex
 	waiting []*Job[T]
 	running bool
+	before  *Draft[T] // the batch that the draft is decided behind; nil: none is to be
 }
 
 // A Committer runs jobs in transactions.
@@ -45,7 +53,11 @@ type Committer[T any] struct {
 
 	// Once runs jobs in one transaction. A [DoubtError] comes with the outcomes that hold if
 	// it was committed; any other error is everybody's, and nothing was committed.
-	Once func(ctx context.Context, jobs []*Job[T]) (Outcomes[T], error)
+	Once func(ctx context.Context, jobs []*Job[T], f *Flight[T]) (Outcomes[T], error)
+
+	// Drafter, if set, decides jobs without a look at the database: then [Flight.Draft] is theirs,
+	// unless that cannot be.
+	Drafter Drafter[T]
 
 	// Committed looks whether a transaction in doubt was committed.
 	Committed func(*DoubtError) (bool, error)
@@ -70,9 +82,12 @@ func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
 	j.done = make(chan error, 1)
 	q.mu.Lock()
 	q.waiting = append(q.waiting, j)
-	start := !q.running
+	start, follows := !q.running, q.before != nil
 	q.running = true
 	q.mu.Unlock()
+	if follows {
+		q.ahead(c.Drafter)
+	}
 	if start {
 		end := c.Begin()
 		go func() {
@@ -80,22 +95,17 @@ func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
 			q.run(c)
 		}()
 	}
-	return admission.Outcome(ctx, j.done, func() bool { return j.taken.CompareAndSwap(false, true) })
+	return admission.Outcome(ctx, j.done, func() bool { return q.leave(j) })
 }
 
 // run commits what waits until nothing does.
 func (q *Queue[T]) run(c *Committer[T]) {
 	for {
-		q.mu.Lock()
-		batch := q.waiting[:min(len(q.waiting), maxBatch)]
-		q.waiting = q.waiting[len(batch):]
-		if len(batch) == 0 {
-			q.waiting, q.running = nil, false
-			q.mu.Unlock()
+		jobs, draft := q.claim(c.Drafter)
+		if len(jobs) == 0 {
 			return
 		}
-		q.mu.Unlock()
-		c.commit(batch)
+		c.commit(jobs, &Flight[T]{Draft: draft, queue: q, drafter: c.Drafter})
 	}
 }
 
@@ -104,7 +114,7 @@ func (c *Committer[T]) Together(jobs ...*Job[T]) []error {
 	for _, j := range jobs {
 		j.done = make(chan error, 1)
 	}
-	c.commit(jobs)
+	c.commit(jobs, &Flight[T]{})
 	outcomes := make([]error, len(jobs))
 	for i, j := range jobs {
 		outcomes[i] = <-j.done
@@ -113,27 +123,21 @@ func (c *Committer[T]) Together(jobs ...*Job[T]) []error {
 }
 
 // commit runs jobs and tells their callers.
-func (c *Committer[T]) commit(batch []*Job[T]) {
-	var jobs []*Job[T]
+func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) {
 	limit := c.Patience
-	for _, j := range batch {
-		if j.taken.CompareAndSwap(false, true) { // else its caller stopped waiting
-			jobs, limit = append(jobs, j), limit+j.Time
-		}
-	}
-	if len(jobs) == 0 {
-		return
+	for _, j := range jobs {
+		limit += j.Time
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	outcome, err := c.tries(ctx, jobs)
+	outcome, err := c.tries(ctx, jobs, f)
 	if err == nil {
 		c.Meter.Commit(len(jobs))
 	}
 	if err != nil && len(jobs) > 1 && c.Alone(err) && ctx.Err() == nil {
 		// One of them does what nobody expected: each for itself, so that the others work.
 		for _, j := range jobs {
-			outcome, err := c.tries(ctx, []*Job[T]{j})
+			outcome, err := c.tries(ctx, []*Job[T]{j}, &Flight[T]{})
 			tell([]*Job[T]{j}, outcome, err)
 		}
 		return
@@ -154,9 +158,16 @@ func tell[T any](jobs []*Job[T], outcome Outcomes[T], err error) {
 
 // tries runs jobs in one transaction, again where nothing of it was committed and another
 // try may work. The error is everybody's.
-func (c *Committer[T]) tries(ctx context.Context, jobs []*Job[T]) (Outcomes[T], error) {
+func (c *Committer[T]) tries(ctx context.Context, jobs []*Job[T], f *Flight[T]) (Outcomes[T], error) {
 	for n := 1; ; n++ {
-		outcome, err := c.Once(ctx, jobs)
+		if f.Draft == nil {
+			f.Draft = guess(c.Drafter, jobs)
+		}
+		outcome, err := c.Once(ctx, jobs, f)
+		if err != nil {
+			f.Shut() // nothing may follow what may not have been committed
+			f.Draft = nil
+		}
 		var doubt *DoubtError
 		if errors.As(err, &doubt) {
 			committed, look := c.Committed(doubt)
