@@ -12,6 +12,9 @@ import (
 	"github.com/loci-memory/loci/store/internal/meter"
 )
 
+// patience bounds what these tests wait for.
+const patience = 10 * time.Second
+
 // A board is what jobs of these tests decide on.
 type board struct {
 	behind  *board
@@ -114,11 +117,21 @@ func (s *fakeStore) ended(done chan error, want error) {
 	}
 }
 
+// until waits for what is about to be so.
+func until(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not come to that")
+		}
+	}
+}
+
 func receive[T any](t *testing.T, c chan T, missing string) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal(missing)
 	}
 	return v
@@ -158,13 +171,9 @@ func TestWhoCameBeforeIsDecidedMeanwhile(t *testing.T) {
 	s := newFake(t)
 	s.early = make(chan struct{})
 	first, _ := s.do(t.Context(), "first")
-	for s.waiting() > 0 || !s.running() {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, func() bool { return s.waiting() == 0 && s.running() })
 	second, decided := s.do(t.Context(), "second")
-	for s.waiting() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, func() bool { return s.waiting() > 0 })
 	close(s.early)
 	receive(t, decided, "it waits for its turn to decide")
 	close(s.end)
@@ -233,13 +242,9 @@ func TestOneThatNeedsALookTakesAllWithIt(t *testing.T) {
 	second, decided := s.do(t.Context(), "second")
 	receive(t, decided, "it waits for its turn to decide")
 	erase, _ := s.do(t.Context(), "an erase")
-	for s.drafting() {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, func() bool { return !s.drafting() })
 	third, decided := s.do(t.Context(), "third")
-	for s.waiting() < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, func() bool { return s.waiting() == 3 })
 	if len(decided) > 0 {
 		t.Error("the third job has decided behind a batch that needs a look")
 	}
@@ -307,9 +312,7 @@ func TestManyWritersAreDividedInTwo(t *testing.T) {
 					done, _ := s.do(t.Context(), "some")
 					group.Go(func() { <-done })
 				}
-				for s.waiting() < n {
-					time.Sleep(time.Millisecond)
-				}
+				until(t, func() bool { return s.waiting() == n })
 			}
 			crowd(writers) // behind the first: nobody knew of them
 			s.end <- nil

@@ -37,7 +37,7 @@ func TestKnownNamespacesAreBounded(t *testing.T) {
 func TestMarksAreThoseOfTheTenant(t *testing.T) {
 	var k Known
 	for _, key := range []loci.NameKey{loci.NewNameKey(), loci.NewNameKey()} {
-		for i := range 2 * maxKnown {
+		for i := range 2*maxKnown - 50 {
 			b := New(loci.Tenant{}, func(*Ops) {})
 			b.Found.NameKey = key
 			n := loci.Namespace{"user", fmt.Sprint(i % (maxKnown + 10))}
