@@ -53,6 +53,7 @@ func (c *serveCmd) Run(a *app) error {
 	if !cores.Limited() {
 		defer cores.Spare()()
 	}
+	defer cores.RoomyHeap()()
 	if err := a.open(); err != nil {
 		return err
 	}

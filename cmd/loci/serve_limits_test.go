@@ -139,11 +139,15 @@ func TestReloadOfTokens(t *testing.T) {
 	}
 }
 
-// A server has processors to spare for what gives way, unless somebody has limited them, and gives them back.
+// A server has processors to spare for what gives way, unless somebody has limited them, and gives them back. It
+// leaves room for garbage.
 func TestServeSparesProcessors(t *testing.T) {
 	_, stop := serveHere(t, "--store=memory:", "--auth=none")
 	if n := runtime.GOMAXPROCS(0); n > cores.Usable() == cores.Limited() {
 		t.Errorf("%d processors of %d; limited: %t", n, cores.Usable(), cores.Limited())
+	}
+	if !cores.Roomy() && os.Getenv("GOGC") == "" {
+		t.Error("garbage is collected as often as in a program that is used now and then")
 	}
 	stop()
 	if n := runtime.GOMAXPROCS(0); n != cores.Usable() {

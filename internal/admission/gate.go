@@ -48,7 +48,8 @@ const present = time.Second
 // A Gate lets requests in. Among tenants that ask at the same time each has the same share
 // of the slots, and a line of its own to wait in. A tenant may take more than its share as
 // long as it takes no more than a quarter of all slots: more would fill the processors
-// with what others then wait for.
+// with what others then wait for. One that had more than its share of the processors lately lets
+// requests of others end first.
 //
 // A line in which a quarter of Queue wait, and which has not been empty for a sixteenth of
 // Wait, is no burst: more comes than can be answered. Then as many wait as may run, those who
@@ -64,6 +65,9 @@ type Gate struct {
 	lines   map[string]*line
 	recent  *list.List    // of *line: who asked last is in front
 	took    time.Duration // that a request has its slot for, about
+
+	turn   float64   // seconds that a request had of a processor which ran all the time
+	turned time.Time // when that was counted
 }
 
 // A line is one tenant's.
@@ -76,6 +80,7 @@ type line struct {
 	asked   time.Time
 	emptied time.Time // when nobody waited, last; not where who waited gave up
 	place   *list.Element
+	spent   spent
 
 	short    bool      // more comes than can be answered, so few may wait
 	counting time.Time // since when the others count
@@ -165,25 +170,33 @@ func (g *Gate) enter(ctx context.Context, tenant string, concurrent int) (*Pass,
 	g.makeRoomLocked(l)
 	l.queue = append(l.queue, w)
 	g.waiting++
-	most := g.patienceLocked(l, now)
+	most, way := g.patienceLocked(l, now), g.wayLocked()
 	g.mu.Unlock()
-	if refused := g.await(ctx, w, most); refused != nil {
+	if refused := g.await(ctx, w, most, way); refused != nil {
 		return nil, refused
 	}
 	return &Pass{gate: g, line: l, since: time.Now(), slot: true}, nil
 }
 
-// await returns when a waiter has its slot, or why it gets none.
-func (g *Gate) await(ctx context.Context, w *waiter, most time.Duration) *Refusal {
-	late := time.NewTimer(most)
+// await returns when a waiter has its slot, or why it gets none. It waits for at most so long, and
+// gives way to others for a part of that.
+func (g *Gate) await(ctx context.Context, w *waiter, most, way time.Duration) *Refusal {
+	late, own := time.NewTimer(most), time.NewTimer(way)
 	defer late.Stop()
-	select {
-	case <-w.ready:
-		return w.refused
-	case <-late.C:
-		return g.giveUp(w, &Refusal{Reason: TooOld, Wait: most, Retry: time.Second})
-	case <-ctx.Done():
-		return g.giveUp(w, &Refusal{Reason: Gone, Retry: time.Second})
+	defer own.Stop()
+	for {
+		select {
+		case <-w.ready:
+			return w.refused
+		case <-own.C: // it gives way no longer
+			g.mu.Lock()
+			g.dispatchLocked()
+			g.mu.Unlock()
+		case <-late.C:
+			return g.giveUp(w, &Refusal{Reason: TooOld, Wait: most, Retry: time.Second})
+		case <-ctx.Done():
+			return g.giveUp(w, &Refusal{Reason: Gone, Retry: time.Second})
+		}
 	}
 }
 
@@ -270,7 +283,7 @@ func (g *Gate) admitLocked(l *line, concurrent int, now time.Time) (run bool, re
 		return false, refused
 	}
 	share := g.shareLocked()
-	if g.running < g.opts.Slots && l.running < share && len(l.queue) == 0 {
+	if g.running < g.opts.Slots && l.running < share && len(l.queue) == 0 && !g.givesWayLocked(l, now, now) {
 		return true, nil
 	}
 	most := g.patienceLocked(l, now)
@@ -384,6 +397,7 @@ func (g *Gate) removeLocked(w *waiter) {
 }
 
 func (g *Gate) takeLocked(l *line) {
+	g.countLocked(l, time.Now())
 	l.running++
 	g.running++
 }
@@ -392,10 +406,13 @@ func (g *Gate) takeLocked(l *line) {
 // fewest, of those to the one whose request has waited for longest.
 func (g *Gate) dispatchLocked() {
 	for g.running < g.opts.Slots && g.waiting > 0 {
-		share := g.shareLocked()
+		share, now := g.shareLocked(), time.Now()
 		var next *line
 		for _, l := range g.lines {
 			if len(l.queue) == 0 || l.running >= share {
+				continue
+			}
+			if first := l.queue[0]; !first.firm && g.givesWayLocked(l, first.since, now) {
 				continue
 			}
 			if next == nil || l.running < next.running ||
@@ -409,7 +426,7 @@ func (g *Gate) dispatchLocked() {
 		w := next.queue[0]
 		g.removeLocked(w)
 		if len(next.queue) == 0 {
-			next.emptied = time.Now()
+			next.emptied = now
 		}
 		g.takeLocked(next)
 		close(w.ready)
@@ -418,6 +435,7 @@ func (g *Gate) dispatchLocked() {
 
 // releaseLocked gives a slot back that was held since a time.
 func (g *Gate) releaseLocked(l *line, since time.Time) {
+	g.countLocked(l, time.Now())
 	l.running--
 	g.running--
 	held := min(time.Since(since), g.opts.Wait) // a few that take minutes say nothing about the others

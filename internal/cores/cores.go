@@ -1,5 +1,5 @@
 // Package cores says how many processors this process may use, and has work that can wait give
-// way to work that somebody waits for (docs/adr/0109).
+// way to work that somebody waits for (docs/adr/0109): what is no request, and the collection of garbage.
 package cores
 
 import (

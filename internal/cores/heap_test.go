@@ -1,0 +1,88 @@
+package cores
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// percent is what Go goes by now.
+func percent() int {
+	now := debug.SetGCPercent(usualPercent)
+	debug.SetGCPercent(now)
+	return now
+}
+
+// becomes waits until collections have made the percentage what it should be.
+func becomes(t *testing.T, what string, is func(int) bool) {
+	t.Helper()
+	var now int
+	for range 500 {
+		runtime.GC()
+		if now = percent(); is(now) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%s: garbage of %d %% is left", what, now)
+}
+
+// A small heap may have much garbage, a large one as much as usual, and after the end it is as before.
+func TestRoomyHeap(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := percent()
+	end := RoomyHeap()
+	becomes(t, "a small heap", func(n int) bool { return n > 2*usualPercent })
+	large := make([]byte, roomyHeap)
+	becomes(t, "a large heap", func(n int) bool { return n == usualPercent })
+	runtime.KeepAlive(large)
+	becomes(t, "a heap that is small again", func(n int) bool { return n > 2*usualPercent })
+	if !Roomy() {
+		t.Error("nobody says so")
+	}
+	end()
+	end()
+	if Roomy() {
+		t.Error("it has no end")
+	}
+	if n := percent(); n != before {
+		t.Errorf("afterwards garbage of %d %% is left, not %d", n, before)
+	}
+	for _, bytes := range []int{roomyHeap, 1} { // nobody adapts to either
+		large = make([]byte, bytes)
+		for range 3 {
+			runtime.GC()
+			time.Sleep(10 * time.Millisecond)
+		}
+		runtime.KeepAlive(large)
+	}
+	if n := percent(); n != before {
+		t.Errorf("after the end garbage of %d %% is left, not %d", n, before)
+	}
+}
+
+// Whoever says how often to collect is obeyed.
+func TestRoomyHeapLeavesWhatIsSet(t *testing.T) {
+	t.Setenv("GOGC", "50")
+	before := percent()
+	defer RoomyHeap()()
+	for range 3 {
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := percent(); n != before {
+		t.Errorf("garbage of %d %% is left, not %d", n, before)
+	}
+}
+
+// Heap and garbage together stay about the size, and no less than as usual.
+func TestPercentages(t *testing.T) {
+	for live, want := range map[uint64]int{
+		0: 9500, 16 << 20: 500, 24 << 20: 300, 48 << 20: 100, 49 << 20: usualPercent, 1 << 40: usualPercent,
+	} {
+		if got := percentFor(live); got != want {
+			t.Errorf("of %d bytes in use garbage of %d %% is left, not %d", live, got, want)
+		}
+	}
+}
