@@ -230,6 +230,18 @@ func (b *bench) page(f loci.Filter, p loci.Page) ([]loci.Record, string) {
 	b.Helper()
 	records, next, err := b.store.Records(b.Context(), b.tenant, f, p)
 	b.must("Records", err)
+	var each []loci.Record
+	p.Each = func(r *loci.Record) {
+		one := *r
+		one.Attributes, one.Body = slices.Clone(r.Attributes), slices.Clone(r.Body)
+		each = append(each, one)
+	}
+	listed, after, err := b.store.Records(b.Context(), b.tenant, f, p)
+	b.must("Records", err)
+	if each = append(each, listed...); after != next {
+		b.Errorf("the page after is %q, and %q for one who takes each record", next, after)
+	}
+	b.same("records taken one by one", each, records)
 	return records, next
 }
 
