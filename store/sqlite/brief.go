@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -25,28 +24,20 @@ func (f *file) briefs(
 ) error {
 	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield}
 	rows.record.Kind, rows.record.Namespace = filter.Kinds[0], slices.Clip(slices.Clone(filter.Within[0]))
-	handle := takers.enter(rows)
-	defer takers.leave(handle)
-	query, args := briefQuery(columns, filter, after, order, limit, handle)
-	err := f.readRows(ctx, query, args, func(*sql.Rows) (bool, error) { return false, nil })
-	if rows.ended != nil {
-		err = rows.ended
-	}
-	if errors.Is(err, errFull) {
-		return nil
-	}
-	return err
+	return f.taken(ctx, rows, func(number int64) (string, []any) {
+		return briefQuery(columns, filter, after, order, limit, number)
+	})
 }
 
-// briefQuery gives the rows of a page to a handle.
+// briefQuery gives the rows of a page to a taker.
 func briefQuery(
-	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int, handle int64,
+	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int, number int64,
 ) (query string, args []any) {
 	selected := *filter
 	selected.Slots = loci.SlotRange{} // bySlot says it
 	c, _ := where(&selected)
 	by := c.bySlot(filter, after, order == loci.SlotDescending)
-	args = append([]any{handle}, c.args...)
+	args = append([]any{number}, c.args...)
 	query = "SELECT " + takeFunction + "(?, " + columns + ") FROM record r INDEXED BY record_slot WHERE " + c.String()
 	if order == loci.SlotAscending && len(filter.IDs) == 0 && !filter.Expired && filter.Due.IsZero() {
 		return query, args // as the index has them: to be asked for an order, SQLite would copy each row first
@@ -56,10 +47,7 @@ func briefQuery(
 	return query, append(args, limit)
 }
 
-var (
-	errFull  = errors.New("the page is full")
-	errBrief = errors.New("a row is not what it should be")
-)
+var errBrief = errors.New("a row is not what it should be")
 
 // A briefRows takes the rows of one page.
 type briefRows struct {
@@ -111,6 +99,8 @@ func (b *briefRows) take(row lentRow) bool {
 	b.ended = b.next(row)
 	return b.ended == nil
 }
+
+func (b *briefRows) why() error { return b.ended }
 
 func (b *briefRows) next(row lentRow) error {
 	var numbers [4]int64

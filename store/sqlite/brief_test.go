@@ -14,14 +14,14 @@ import (
 )
 
 // give gives a taker a row as SQLite does.
-func give(t *testing.T, rows *briefRows, row []any) error {
+func give(t *testing.T, rows taker, row []any) error {
 	t.Helper()
 	number := takers.enter(rows)
 	defer takers.leave(number)
 	query := "SELECT " + takeFunction + "(?" + strings.Repeat(", ?", len(row)) + ")"
 	err := giver(t).QueryRow(query, append([]any{number}, row...)...).Scan(new(any))
-	if rows.ended != nil || err == nil {
-		return rows.ended
+	if why := rows.why(); why != nil || err == nil {
+		return why
 	}
 	t.Fatal(err)
 	return nil

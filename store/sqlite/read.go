@@ -195,9 +195,6 @@ func (s *Store) Records(
 		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
 	}
 	columns := shownColumns(&p, &filter)
-	if order == unordered && columns == recordColumns && !onePlace(&filter) {
-		columns = packedColumns
-	}
 	brief := columns == briefColumns || columns == bodyColumns
 	taken, last := 0, loci.Record{} // last: the place of the last of a full page
 	yield := func(r *loci.Record) bool {
@@ -224,9 +221,12 @@ func (s *Store) Records(
 		}
 		return true
 	}
-	if brief {
+	switch {
+	case brief:
 		err = f.briefs(ctx, columns, &filter, after, order, limit+1, p.Each != nil, yield)
-	} else {
+	case order == unordered && columns == recordColumns && !onePlace(&filter):
+		err = f.whole(ctx, &filter, yield)
+	default:
 		err = f.recordsWith(ctx, columns, &filter, after, order, yield)
 	}
 	if err != nil {

@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -19,6 +22,27 @@ type taker interface {
 	// take takes a row, which is SQLite's again when it returns. false ends the query, with an error of
 	// SQLite: the taker knows why.
 	take(row lentRow) bool
+
+	// why is the error for which the last row was not taken.
+	why() error
+}
+
+// errFull is that of a taker that wants no more rows.
+var errFull = errors.New("the page is full")
+
+// taken gives the rows of a query to a taker, whose number is the first argument.
+func (f *file) taken(ctx context.Context, t taker, query func(number int64) (string, []any)) error {
+	number := takers.enter(t)
+	defer takers.leave(number)
+	text, args := query(number)
+	err := f.readRows(ctx, text, args, func(*sql.Rows) (bool, error) { return false, nil })
+	switch why := t.why(); {
+	case errors.Is(why, errFull):
+		return nil // SQLite ended the query with an error
+	case why != nil:
+		return why
+	}
+	return err
 }
 
 // A lentRow is the columns of a row as SQLite has them.
@@ -34,6 +58,21 @@ func (r lentRow) integer(column int) (n int64, ok bool) {
 		return 0, false
 	}
 	return sqlite3.Xsqlite3_value_int64(r.tls, v), true
+}
+
+// number is a column that holds a number; false as for integer.
+func (r lentRow) number(column int) (x float64, ok bool) {
+	v := r.values[column]
+	switch sqlite3.Xsqlite3_value_type(r.tls, v) {
+	case sqlite3.SQLITE_FLOAT, sqlite3.SQLITE_INTEGER:
+		return sqlite3.Xsqlite3_value_double(r.tls, v), true
+	}
+	return 0, false
+}
+
+// null reports whether a column holds nothing.
+func (r lentRow) null(column int) bool {
+	return sqlite3.Xsqlite3_value_type(r.tls, r.values[column]) == sqlite3.SQLITE_NULL
 }
 
 // bytes are those of a column that holds a text or bytes; false: it holds something else, or nothing. They
