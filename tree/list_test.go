@@ -38,7 +38,8 @@ func TestListTakesRecordsOneByOne(t *testing.T) {
 			}
 		}
 		tenant := locitest.Tenant(t, "t")
-		place := loci.Filter{Within: []loci.Namespace{filed.Namespace()}, Exact: true, Kinds: []loci.Kind{tree.KindFile}}
+		place := loci.Filter{Within: []loci.Namespace{filed.Namespace()}, Exact: true}
+		place.Kinds = []loci.Kind{tree.KindFile}
 		page := loci.Page{Limit: 1000, Order: loci.SlotAscending}
 		records, _, err := s.Records(t.Context(), tenant, place, page)
 		if err != nil {

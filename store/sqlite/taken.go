@@ -145,7 +145,8 @@ func registerTaker() int32 {
 	}))
 }
 
-// address is what SQLite calls a function by that is there as long as the process.
+// address is what SQLite calls a function by. It must be one that captures nothing: that is there as long as
+// the process, and nobody but Go's own tables refers to it.
 func address[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
 // takeStep is called by SQLite with each row. Nobody but us writes the query, so that it names a taker.
