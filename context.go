@@ -26,13 +26,6 @@ type Tokenizer interface {
 	Count(text string) int
 }
 
-// byteTokenizer counts each byte as a token: an upper bound for every vocabulary
-// whose tokens are bytes, since none is empty.
-type byteTokenizer struct{}
-
-func (byteTokenizer) Name() string          { return "bytes" }
-func (byteTokenizer) Count(text string) int { return len(text) }
-
 // ContextQuotas are the shares of a token budget that the sections of a context
 // have, not negative, with the sum 1. What a section leaves unused passes on.
 type ContextQuotas struct {

@@ -252,7 +252,7 @@ func (o *Options) complete() {
 	setDefault(&o.Retention.EpisodeTTL, DefaultEpisodeTTL)
 	setDefault(&o.Retention.EpisodeCap, DefaultEpisodeCap)
 	if o.Tokenizer == nil {
-		o.Tokenizer = byteTokenizer{}
+		o.Tokenizer = fit.Bytes{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

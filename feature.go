@@ -175,7 +175,11 @@ func (m *Memory) Records(ctx context.Context, f Filter, page Page) (records []Re
 	if err := m.inView(f); err != nil {
 		return nil, "", err
 	}
-	return m.engine.store.Records(ctx, m.view.Tenant, f, page)
+	records, next, err = m.engine.store.Records(ctx, m.view.Tenant, f, page)
+	for i := 0; page.Each != nil && err == nil && i < len(records); i++ {
+		page.Each(&records[i])
+	}
+	return records, next, err
 }
 
 // Count measures what a filter selects, inside of what the handle may read.

@@ -433,6 +433,9 @@ type Page struct {
 
 	NoText        bool // leaves Text of records empty: a list of large ones is read without them
 	Brief, Bodies bool // shows of a record what [Record.Brief] does, a third of it; with Bodies the body, too
+	// Each, unless nil, gets one record after the other, whose documents are the store's again when it returns.
+	// A store calls it in place of making a list, or returns one, for whose records [Memory.Records] calls it.
+	Each func(*Record)
 }
 
 // Shown is what a page shows of a record.

@@ -143,6 +143,26 @@ func slotPath(slot string) string {
 	return strings.Replace(slot, "\x00", "/", 1)
 }
 
+// names are the paths of a list. They lie beside one another: a piece of memory for each costs more than its bytes.
+type names struct{ strings.Builder }
+
+// path is [slotPath].
+func (n *names) path(slot string) string {
+	dir, name, inside := strings.Cut(slot, "\x00")
+	if !inside {
+		return slotPath(slot)
+	}
+	if size := n.Cap(); size-n.Len() < len(slot) {
+		n.Reset()
+		n.Grow(max(len(slot), 1<<10, min(2*size, 32<<10)))
+	}
+	at := n.Len()
+	_, _ = n.WriteString(dir)
+	_ = n.WriteByte('/')
+	_, _ = n.WriteString(name)
+	return n.String()[at:]
+}
+
 // childSlots is the range of the immediate children of a clean path.
 func childSlots(path string) loci.SlotRange {
 	dir := strings.TrimSuffix(path, "/")

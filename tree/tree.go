@@ -224,7 +224,7 @@ func (e *entry) info() FileInfo {
 }
 
 // infoOf describes the entry of a record without taking all of it apart.
-func infoOf(r *loci.Record) (FileInfo, error) {
+func (n *names) infoOf(r *loci.Record) (FileInfo, error) {
 	var bytes, lines int64
 	if r.Status != statusDir {
 		var err error
@@ -232,7 +232,7 @@ func infoOf(r *loci.Record) (FileInfo, error) {
 			return FileInfo{}, err
 		}
 	}
-	return infoWith(r, slotPath(r.Slot), bytes, lines), nil
+	return infoWith(r, n.path(r.Slot), bytes, lines), nil
 }
 
 func infoWith(r *loci.Record, path string, bytes, lines int64) FileInfo {
@@ -390,7 +390,11 @@ func (t *Tree) List(ctx context.Context, path string) (list []FileInfo, err erro
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, part...)
+		if list == nil {
+			list = part // mostly all of it
+		} else {
+			list = append(list, part...)
+		}
 		if page.Cursor = next; next == "" {
 			return list, nil
 		}
@@ -418,20 +422,29 @@ func (t *Tree) infosOf(
 	f := t.entries()
 	f.Slots, f.Statuses = slots, statuses
 	page.Order, page.Brief = loci.SlotAscending, true
-	records, next, err := t.m.Records(ctx, f, page)
+	var names names
+	var damaged error
+	page.Each = func(r *loci.Record) {
+		info, failed := names.infoOf(r)
+		if failed != nil {
+			damaged = failed
+		}
+		if list = append(list, info); len(list) == fullFrom {
+			list = slices.Grow(list, cmp.Or(page.Limit, fullFrom))
+		}
+	}
+	_, next, err = t.m.Records(ctx, f, page)
+	if err == nil {
+		err = damaged
+	}
 	if err != nil {
 		return nil, "", err
 	}
-	list = slices.Grow(list, len(records))
-	for i := range records {
-		info, err := infoOf(&records[i])
-		if err != nil {
-			return nil, "", err
-		}
-		list = append(list, info)
-	}
 	return list, next, nil
 }
+
+// fullFrom is from how many on a list has room for the whole page.
+const fullFrom = 64
 
 // Files lists the files of the whole tree, a page at a time, directory by directory.
 func (t *Tree) Files(ctx context.Context, page loci.Page) (list []FileInfo, next string, err error) {

@@ -48,3 +48,12 @@ func Left(run, day int64) (tokens int64, budget string) {
 	}
 	return run, "run"
 }
+
+// Bytes counts each byte as a token: an upper bound for every vocabulary whose tokens are bytes, since none is empty.
+type Bytes struct{}
+
+// Name is what a context says of how it was counted.
+func (Bytes) Name() string { return "bytes" }
+
+// Count counts the bytes.
+func (Bytes) Count(text string) int { return len(text) }

@@ -2,21 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
-	"modernc.org/sqlite"
 )
-
-// briefFunction takes the rows of a page of brief records. It is an aggregate: SQLite calls it for each
-// row where that lies. To write a row as a text, or to step out of SQLite with it, costs more than to read it.
-const briefFunction = "loci_brief"
 
 // briefColumns are those of [loci.Record.Brief] in a list of one place by slot, and bodyColumns the body, too.
 const (
@@ -28,48 +20,41 @@ const (
 // filter does: shownColumns chooses them for no other.
 func (f *file) briefs(
 	ctx context.Context, columns string, filter *loci.Filter,
-	after *page.Record, order loci.Order, limit int, yield func(*loci.Record) bool,
+	after *page.Record, order loci.Order, limit int, lent bool, yield func(*loci.Record) bool,
 ) error {
-	rows := &briefRows{descending: order == loci.SlotDescending, yield: yield}
+	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield}
 	rows.record.Kind, rows.record.Namespace = filter.Kinds[0], slices.Clip(slices.Clone(filter.Within[0]))
-	handle := briefPages.enter(rows)
-	defer briefPages.leave(handle)
-	query, args := briefQuery(columns, filter, after, order, limit, handle)
-	err := f.readRows(ctx, query, args, func(*sql.Rows) (bool, error) { return false, nil })
-	if rows.full {
-		return nil // the query ended with errFull
-	}
-	return err
+	return f.taken(ctx, rows, func(number int64) (string, []any) {
+		return briefQuery(columns, filter, after, order, limit, number)
+	})
 }
 
-// briefQuery gives the rows of a page to a handle.
+// briefQuery gives the rows of a page to a taker.
 func briefQuery(
-	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int, handle int64,
+	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int, number int64,
 ) (query string, args []any) {
 	selected := *filter
 	selected.Slots = loci.SlotRange{} // bySlot says it
 	c, _ := where(&selected)
 	by := c.bySlot(filter, after, order == loci.SlotDescending)
-	args = append([]any{handle}, c.args...)
-	query = "SELECT " + briefFunction + "(?, " + columns + ") FROM record r INDEXED BY record_slot WHERE " + c.String()
+	args = append([]any{number}, c.args...)
+	query = "SELECT " + takeFunction + "(?, " + columns + ") FROM record r INDEXED BY record_slot WHERE " + c.String()
 	if order == loci.SlotAscending && len(filter.IDs) == 0 && !filter.Expired && filter.Due.IsZero() {
 		return query, args // as the index has them: to be asked for an order, SQLite would copy each row first
 	}
-	query = "SELECT " + briefFunction + "(?, " + strings.ReplaceAll(columns, "r.", "") + ") FROM (SELECT " + columns +
+	query = "SELECT " + takeFunction + "(?, " + strings.ReplaceAll(columns, "r.", "") + ") FROM (SELECT " + columns +
 		" FROM record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT +?)" // with a limit they stay in their order
 	return query, append(args, limit)
 }
 
-var (
-	errFull  = errors.New("the page is full")
-	errBrief = errors.New("a row is not what it should be")
-)
+var errBrief = errors.New("a row is not what it should be")
 
 // A briefRows takes the rows of one page.
 type briefRows struct {
 	descending bool
+	lent       bool // documents are SQLite's: no record is kept
 	yield      func(*loci.Record) bool
-	full       bool // yield wants no more
+	ended      error // why no more rows are taken
 
 	record    loci.Record     // one for all rows, which are of one place
 	last      string          // the slot of the row before; none is empty
@@ -93,98 +78,59 @@ func (b *briefRows) text(v []byte) string {
 }
 
 // document copies JSON, which is the caller's from then on; nothing for NULL.
-func (b *briefRows) document(v driver.Value) []byte {
-	column, ok := v.([]byte)
-	if !ok || len(column) == 0 {
+func (b *briefRows) document(row lentRow, at int) []byte {
+	column, _ := row.bytes(at)
+	if len(column) == 0 {
 		return nil
+	}
+	if b.lent {
+		return slices.Clip(column)
 	}
 	if size := cap(b.documents); size-len(b.documents) < len(column) {
 		b.documents = make([]byte, 0, pieceSize(size, len(column)))
 	}
-	at := len(b.documents)
+	begin := len(b.documents)
 	b.documents = append(b.documents, column...)
-	return b.documents[at:len(b.documents):len(b.documents)]
+	return b.documents[begin:len(b.documents):len(b.documents)]
 }
 
-// take takes a row of briefColumns or bodyColumns. What is not a number is SQLite's until it returns.
-func (b *briefRows) take(row []driver.Value) error {
+// take takes a row of briefColumns or bodyColumns.
+func (b *briefRows) take(row lentRow) bool {
+	b.ended = b.next(row)
+	return b.ended == nil
+}
+
+func (b *briefRows) why() error { return b.ended }
+
+func (b *briefRows) next(row lentRow) error {
 	var numbers [4]int64
 	for i := range numbers {
-		n, ok := row[1+i].(int64)
+		n, ok := row.integer(1 + i)
 		if !ok {
 			return errBrief
 		}
 		numbers[i] = n
 	}
-	id, okID := row[0].([]byte)
-	slot, okSlot := row[5].([]byte)
+	id, okID := row.bytes(0)
+	slot, okSlot := row.bytes(5)
 	if !okID || len(id) != len(loci.ID{}) || !okSlot {
 		return errBrief
 	}
 	r := &b.record
 	r.ID, r.Slot, r.Version, r.Live = loci.ID(id), b.text(slot), numbers[0], numbers[1] != 0
-	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(numbers[2]), milli(numbers[3]), b.document(row[6])
-	if status, _ := row[7].(string); status != r.Status { // mostly it is that of the row before
-		r.Status = strings.Clone(status)
+	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(numbers[2]), milli(numbers[3]), b.document(row, 6)
+	if status, _ := row.bytes(7); string(status) != r.Status { // mostly it is that of the row before
+		r.Status = string(status)
 	}
-	if len(row) > 8 {
-		r.Body = b.document(row[8])
+	if len(row.values) > 8 {
+		r.Body = b.document(row, 8)
 	}
 	if b.last != "" && (r.Slot > b.last) == b.descending {
 		return errBrief
 	}
 	b.last = r.Slot
 	if !b.yield(r) {
-		b.full = true
 		return errFull
 	}
 	return nil
 }
-
-// briefPages are the pages that are being read. A query names its own by a number.
-var briefPages = pages{at: map[int64]*briefRows{}}
-
-type pages struct {
-	sync.Mutex
-	at map[int64]*briefRows
-}
-
-// enter gives a page the least number that is free: a small one costs no memory at each row.
-func (p *pages) enter(rows *briefRows) (handle int64) {
-	p.Lock()
-	defer p.Unlock()
-	for p.at[handle] != nil {
-		handle++
-	}
-	p.at[handle] = rows
-	return handle
-}
-
-func (p *pages) leave(handle int64) {
-	p.Lock()
-	defer p.Unlock()
-	delete(p.at, handle)
-}
-
-// A briefPage is one run of briefFunction.
-type briefPage struct{ rows *briefRows }
-
-// Step implements [sqlite.AggregateFunction].
-func (a *briefPage) Step(_ *sqlite.FunctionContext, args []driver.Value) error {
-	if a.rows == nil {
-		handle, _ := args[0].(int64)
-		briefPages.Lock()
-		a.rows = briefPages.at[handle]
-		briefPages.Unlock()
-	}
-	return a.rows.take(args[1:])
-}
-
-// WindowInverse implements [sqlite.AggregateFunction].
-func (*briefPage) WindowInverse(*sqlite.FunctionContext, []driver.Value) error { return errBrief }
-
-// WindowValue implements [sqlite.AggregateFunction].
-func (*briefPage) WindowValue(*sqlite.FunctionContext) (driver.Value, error) { return nil, nil }
-
-// Final implements [sqlite.AggregateFunction].
-func (*briefPage) Final(*sqlite.FunctionContext) {}

@@ -1,22 +1,53 @@
 package sqlite
 
 import (
-	"database/sql/driver"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
+// give gives a taker a row as SQLite does.
+func give(t *testing.T, rows taker, row []any) error {
+	t.Helper()
+	number := takers.enter(rows)
+	defer takers.leave(number)
+	query := "SELECT " + takeFunction + "(?" + strings.Repeat(", ?", len(row)) + ")"
+	err := giver(t).QueryRow(query, append([]any{number}, row...)...).Scan(new(any))
+	if why := rows.why(); why != nil || err == nil {
+		return why
+	}
+	t.Fatal(err)
+	return nil
+}
+
+// giver is a database without tables.
+var giver = func() func(*testing.T) *sql.DB {
+	open := sync.OnceValues(func() (*sql.DB, error) {
+		db, err := sql.Open("sqlite", ":memory:")
+		return db, errors.Join(err, registerFunctions())
+	})
+	return func(t *testing.T) *sql.DB {
+		t.Helper()
+		db, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+}()
+
 // briefRow is what SQLite gives of a row with a body.
-func briefRow(id byte, slot string) []driver.Value {
+func briefRow(id byte, slot string) []any {
 	name := make([]byte, len(loci.ID{}))
 	name[0] = id
-	return []driver.Value{name, int64(1), int64(1), int64(5), int64(6), []byte(slot), []byte("{}"), "dir", []byte("{1}")}
+	return []any{name, int64(1), int64(1), int64(5), int64(6), []byte(slot), []byte("{}"), "dir", []byte("{1}")}
 }
 
 // A row that is not what it should be is an error, never a wrong record; NULL leaves nothing of the row before.
@@ -29,7 +60,7 @@ func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
 	rows := taking()
 	full, empty := briefRow(1, "a"), briefRow(2, "b")
 	empty[6], empty[7], empty[8] = nil, nil, nil
-	if err := errors.Join(rows.take(full), rows.take(empty)); err != nil || len(got) != 2 {
+	if err := errors.Join(give(t, rows, full), give(t, rows, empty)); err != nil || len(got) != 2 {
 		t.Fatal(got, err)
 	}
 	if r := got[0]; string(r.Attributes) != "{}" || r.Status != "dir" || string(r.Body) != "{1}" || r.Slot != "a" ||
@@ -40,12 +71,12 @@ func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
 		t.Errorf("NULL left %+v", r)
 	}
 	for column := range 6 {
-		for _, bad := range []driver.Value{nil, "1", 1.5, []byte{1}} {
+		for _, bad := range []any{nil, "1", 1.5, []byte{1}} {
 			row := briefRow(3, "c")
-			if row[column] = bad; column == 5 && fmt.Sprint(bad) == "[1]" {
+			if row[column] = bad; column == 5 && (fmt.Sprint(bad) == "[1]" || bad == "1") {
 				continue
 			}
-			if err := taking().take(row); !errors.Is(err, errBrief) {
+			if err := give(t, taking(), row); !errors.Is(err, errBrief) {
 				t.Errorf("column %d is %v: %v", column, bad, err)
 			}
 		}
@@ -55,10 +86,10 @@ func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
 		if rows.descending = descending; descending {
 			slots = []string{"a", "b"}
 		}
-		if err := rows.take(briefRow(1, slots[0])); err != nil {
+		if err := give(t, rows, briefRow(1, slots[0])); err != nil {
 			t.Fatal(err)
 		}
-		if err := rows.take(briefRow(2, slots[1])); !errors.Is(err, errBrief) {
+		if err := give(t, rows, briefRow(2, slots[1])); !errors.Is(err, errBrief) {
 			t.Errorf("%q came in the wrong order: %v", slots, err)
 		}
 	}
@@ -72,10 +103,7 @@ func TestBriefRecordsAreApart(t *testing.T) {
 	for i := range 300 { // more than a piece of memory holds
 		row := briefRow(byte(i), fmt.Sprintf("slot %03d", i))
 		row[6] = fmt.Appendf(nil, `{"n":%d,"s":"%s"}`, i, strings.Repeat("x", 5*i))
-		err := rows.take(row)
-		clear(row[5].([]byte)) // SQLite takes it back
-		clear(row[6].([]byte))
-		if err != nil {
+		if err := give(t, rows, row); err != nil { // then its memory is SQLite's again
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +139,7 @@ func TestBriefPagesAreReadInPlace(t *testing.T) {
 	defer s.release(f)
 	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending} {
 		taken := 0
-		if err := f.briefs(t.Context(), bodyColumns, &here, nil, order, 5, func(*loci.Record) bool {
+		if err := f.briefs(t.Context(), bodyColumns, &here, nil, order, 5, false, func(*loci.Record) bool {
 			taken++
 			return taken < 3
 		}); err != nil || taken != 3 {
@@ -128,14 +156,19 @@ func TestBriefPagesAreReadInPlace(t *testing.T) {
 	if got := plan(t, f.readDB, query, args...); strings.Contains(got, "TEMP B-TREE") || strings.Contains(query, "LIMIT ?") {
 		t.Errorf("%s is sorted, or compiled at each run: the plan is\n%s", query, got)
 	}
-	mine := &briefRows{}
-	handle := briefPages.enter(mine)
-	defer briefPages.leave(handle)
-	other := briefPages.enter(&briefRows{})
-	briefPages.leave(other)
-	if again := briefPages.enter(&briefRows{}); again != other || briefPages.at[handle] != mine {
-		t.Errorf("a page has the number %d, then %d", other, again)
-	} else {
-		briefPages.leave(again)
+}
+
+// A query names its taker by the least number that is free, so that there are no more numbers than queries
+// at once.
+func TestTakersHaveNumbers(t *testing.T) {
+	t.Parallel()
+	var open openTakers
+	first, second := &briefRows{}, &briefRows{}
+	if a, b := open.enter(first), open.enter(second); a != 0 || b != 1 || (*open.at.Load())[1] != second {
+		t.Errorf("takers have the numbers %d and %d", a, b)
+	}
+	open.leave(0)
+	if again := open.enter(second); again != 0 || len(*open.at.Load()) != 2 || (*open.at.Load())[0] != second {
+		t.Errorf("a third one has the number %d of %d", again, len(*open.at.Load()))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,18 +16,6 @@ import (
 const (
 	recordColumns = headStart + "r.text" + headEnd
 	headColumns   = headStart + "''" + headEnd // without texts, however large
-
-	// What follows is one text for each row: a value for each column would cost more than the row. The
-	// id comes first, then numbers with a space behind each, nothing or 0 for NULL, then what has its
-	// length among them.
-
-	// packedColumns are recordColumns so. Texts do not keep every bit of a number that is not whole.
-	packedColumns = `concat(r.id, r.version, ' ', r.live, ' ', r.created_at, ' ', r.updated_at, ' ', r.expires_at, ' ', r.uses, ' ',
-		r.used_at, ' ', r.decay_from, ' ', r.ends_at, ' ', r.due_at, ' ', r.position, ' ', octet_length(r.kind), ' ', octet_length(s.key), ' ',
-		octet_length(r.slot), ' ', octet_length(r.passages), ' ', octet_length(r.tags), ' ', octet_length(r.attributes), ' ',
-		octet_length(r.body), ' ', octet_length(r.scope), ' ', octet_length(r.status), ' ', octet_length(r.sequence), ' ',
-		octet_length(r.heading), ' ', r.kind, s.key, r.slot, r.passages, r.tags, r.attributes, r.body, r.scope, r.status, r.sequence,
-		r.heading, r.text), r.confidence, r.decay_rate`
 
 	placeColumns = "r.kind, s.key, "
 	headStart    = "r.id, " + placeColumns + "r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "
@@ -48,8 +35,6 @@ type recordScan struct {
 	placed    bool   // all rows have this namespace and kind
 	lastKey   string // of the row before: neighbours lie in one place most often
 	namespace loci.Namespace
-
-	unpack func(*loci.Record) error // of rows that are one text; else nil
 }
 
 // newRecordScan makes one; extra takes the columns after those of a record.
@@ -65,94 +50,6 @@ func newPlacedScan(n loci.Namespace, kind loci.Kind) *recordScan {
 	s.dest = append([]any{&s.id}, s.afterPlace()...)
 	s.placed = true
 	return s
-}
-
-// newPackedScan makes one of rows of packedColumns.
-func newPackedScan() *recordScan {
-	s := &recordScan{}
-	s.dest, s.unpack = []any{&s.text, &s.confidence, &s.rate}, s.whole
-	return s
-}
-
-// A packedRow is what is left of a row that is one text.
-type packedRow struct {
-	rest    string
-	damaged bool
-}
-
-var errPacked = errors.New("a row is not as it was packed")
-
-func (p *packedRow) id() (id loci.ID) { copy(id[:], p.text(len(id))); return id }
-
-// column takes the next number; nothing is NULL.
-func (p *packedRow) column() (c intColumn) {
-	end := strings.IndexByte(p.rest, ' ')
-	if end < 0 {
-		p.damaged = true
-		return c
-	}
-	if end > 0 {
-		n, err := strconv.ParseInt(p.rest[:end], 10, 64)
-		c, p.damaged = intColumn{n, true}, p.damaged || err != nil
-	}
-	p.rest = p.rest[end+1:]
-	return c
-}
-
-func (p *packedRow) number() int64 { return p.column().n }
-
-// text takes so many bytes; it shares the memory of the row.
-func (p *packedRow) text(size int) (text string) {
-	if size < 0 || size > len(p.rest) {
-		p.damaged = true
-		return ""
-	}
-	text, p.rest = p.rest[:size], p.rest[size:]
-	return text
-}
-
-// documents takes attributes and a body.
-func (p *packedRow) documents(r *loci.Record, attributes, body int) {
-	both := []byte(p.text(attributes + body))
-	if p.damaged || attributes < 0 || body < 0 {
-		p.damaged = true
-		return
-	}
-	if attributes > 0 {
-		r.Attributes = both[:attributes:attributes]
-	}
-	if body > 0 {
-		r.Body = both[attributes:]
-	}
-}
-
-// whole takes a row of packedColumns apart.
-func (s *recordScan) whole(r *loci.Record) (err error) {
-	p := packedRow{rest: string(s.text)}
-	*r = loci.Record{ID: p.id(), Version: p.number(), Live: p.number() != 0,
-		CreatedAt: milli(p.number()), UpdatedAt: milli(p.number()), ExpiresAt: p.column().milli(),
-		Uses: p.number(), UsedAt: p.column().milli(),
-		Decay:  loci.Decay{From: p.column().milli(), Confidence: float64(s.confidence), Rate: float64(s.rate)},
-		EndsAt: p.column().milli(), DueAt: p.column().milli(), Position: p.number()}
-	var sizes [11]int
-	for i := range sizes {
-		sizes[i] = int(p.number())
-	}
-	r.Kind = loci.Kind(p.text(sizes[0]))
-	if key := p.text(sizes[1]); s.elsewhere(key) {
-		s.enter(key)
-	}
-	r.Namespace, r.Slot, r.Passages = s.namespace, p.text(sizes[2]), form.DecodeSpans([]byte(p.text(sizes[3])))
-	tags := p.text(sizes[4])
-	p.documents(r, sizes[5], sizes[6])
-	r.Scope, r.Status, r.Sequence, r.Heading = p.text(sizes[7]), p.text(sizes[8]), p.text(sizes[9]), p.text(sizes[10])
-	if r.Text = p.rest; p.damaged {
-		return errPacked
-	}
-	if tags != "" {
-		err = json.Unmarshal([]byte(tags), &r.Tags)
-	}
-	return err
 }
 
 // elsewhere reports whether a row is not in the namespace of the row before. Records of one share its labels.
@@ -182,9 +79,6 @@ func (s *recordScan) record(rows *sql.Rows) (r loci.Record, err error) {
 func (s *recordScan) read(rows *sql.Rows, r *loci.Record) (err error) {
 	if err := rows.Scan(s.dest...); err != nil {
 		return err
-	}
-	if s.unpack != nil {
-		return s.unpack(r)
 	}
 	*r = loci.Record{}
 	if !s.placed && s.elsewhere(string(s.key)) {

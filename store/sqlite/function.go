@@ -17,10 +17,8 @@ const confidenceFunction = "loci_confidence"
 // registerFunctions makes our functions known to the driver, for all connections
 // opened from then on.
 var registerFunctions = sync.OnceValue(func() error {
-	page := func(sqlite.FunctionContext) (sqlite.AggregateFunction, error) { return &briefPage{}, nil }
-	brief := &sqlite.FunctionImpl{NArgs: -1, MakeAggregate: page, VolatileArgs: true}
-	if err := sqlite.RegisterFunction(briefFunction, brief); err != nil {
-		return err
+	if code := registerTaker(); code != 0 {
+		return fmt.Errorf("SQLite does not take our functions: %d", code)
 	}
 	return sqlite.RegisterDeterministicScalarFunction(confidenceFunction, 3,
 		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {

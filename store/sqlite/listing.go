@@ -25,10 +25,7 @@ func (f *file) recordsWith(
 ) error {
 	query, args, exact := listing(columns, filter, after, order)
 	scan := newRecordScan()
-	switch {
-	case columns == packedColumns:
-		scan = newPackedScan()
-	case onePlace(filter):
+	if onePlace(filter) {
 		scan = newPlacedScan(filter.Within[0], filter.Kinds[0])
 	}
 	if mergeable(filter, order) {

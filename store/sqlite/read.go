@@ -195,16 +195,20 @@ func (s *Store) Records(
 		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
 	}
 	columns := shownColumns(&p, &filter)
-	if order == unordered && columns == recordColumns && !onePlace(&filter) {
-		columns = packedColumns
-	}
 	brief := columns == briefColumns || columns == bodyColumns
+	taken, last := 0, loci.Record{} // last: the place of the last of a full page
 	yield := func(r *loci.Record) bool {
-		if len(out) == limit {
-			next = page.RecordCursor(&out[limit-1], p.Order)
+		if taken == limit {
+			next = page.RecordCursor(&last, p.Order)
 			return false
 		}
+		if taken++; taken == limit {
+			last = loci.Record{ID: r.ID, Slot: r.Slot, CreatedAt: r.CreatedAt}
+		}
 		switch {
+		case brief && p.Each != nil:
+			p.Each(r)
+			return true
 		case out == nil && order == unordered:
 			out = make([]loci.Record, 0, len(filter.IDs)) // most of them are there
 		case len(out) == fullFrom: // the page is likely full: append would copy them several times
@@ -217,9 +221,12 @@ func (s *Store) Records(
 		}
 		return true
 	}
-	if brief {
-		err = f.briefs(ctx, columns, &filter, after, order, limit+1, yield)
-	} else {
+	switch {
+	case brief:
+		err = f.briefs(ctx, columns, &filter, after, order, limit+1, p.Each != nil, yield)
+	case order == unordered && columns == recordColumns && !onePlace(&filter):
+		err = f.whole(ctx, &filter, yield)
+	default:
 		err = f.recordsWith(ctx, columns, &filter, after, order, yield)
 	}
 	if err != nil {

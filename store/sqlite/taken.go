@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// takeFunction gives rows to a taker of ours where SQLite has them. It is an aggregate: to step out of
+// SQLite with each row costs more than to read it. The driver's own way to add a function makes a value of
+// each column, which costs as much as the row, so this one speaks to SQLite itself.
+const takeFunction = "loci_take"
+
+// A taker takes the rows of one query, each with the columns behind the taker's number.
+type taker interface {
+	// take takes a row, which is SQLite's again when it returns. false ends the query, with an error of
+	// SQLite: the taker knows why.
+	take(row lentRow) bool
+
+	// why is the error for which the last row was not taken.
+	why() error
+}
+
+// errFull is that of a taker that wants no more rows.
+var errFull = errors.New("the page is full")
+
+// taken gives the rows of a query to a taker, whose number is the first argument.
+func (f *file) taken(ctx context.Context, t taker, query func(number int64) (string, []any)) error {
+	number := takers.enter(t)
+	defer takers.leave(number)
+	text, args := query(number)
+	err := f.readRows(ctx, text, args, func(*sql.Rows) (bool, error) { return false, nil })
+	switch why := t.why(); {
+	case errors.Is(why, errFull):
+		return nil // SQLite ended the query with an error
+	case why != nil:
+		return why
+	}
+	return err
+}
+
+// A lentRow is the columns of a row as SQLite has them.
+type lentRow struct {
+	tls    *libc.TLS
+	values []uintptr
+}
+
+// integer is a column that holds a whole number; false: it holds something else, or nothing.
+func (r lentRow) integer(column int) (n int64, ok bool) {
+	v := r.values[column]
+	if sqlite3.Xsqlite3_value_type(r.tls, v) != sqlite3.SQLITE_INTEGER {
+		return 0, false
+	}
+	return sqlite3.Xsqlite3_value_int64(r.tls, v), true
+}
+
+// number is a column that holds a number; false as for integer.
+func (r lentRow) number(column int) (x float64, ok bool) {
+	v := r.values[column]
+	switch sqlite3.Xsqlite3_value_type(r.tls, v) {
+	case sqlite3.SQLITE_FLOAT, sqlite3.SQLITE_INTEGER:
+		return sqlite3.Xsqlite3_value_double(r.tls, v), true
+	}
+	return 0, false
+}
+
+// null reports whether a column holds nothing.
+func (r lentRow) null(column int) bool {
+	return sqlite3.Xsqlite3_value_type(r.tls, r.values[column]) == sqlite3.SQLITE_NULL
+}
+
+// bytes are those of a column that holds a text or bytes; false: it holds something else, or nothing. They
+// are SQLite's: whoever keeps them copies them.
+func (r lentRow) bytes(column int) (b []byte, ok bool) {
+	v := r.values[column]
+	switch sqlite3.Xsqlite3_value_type(r.tls, v) {
+	case sqlite3.SQLITE_BLOB, sqlite3.SQLITE_TEXT:
+	default:
+		return nil, false
+	}
+	// Asked as bytes, a text is not copied for a zero byte behind it.
+	at, size := sqlite3.Xsqlite3_value_blob(r.tls, v), sqlite3.Xsqlite3_value_bytes(r.tls, v)
+	if at == 0 || size <= 0 {
+		return nil, true
+	}
+	return unsafe.Slice((*byte)(foreign(at)), size), true
+}
+
+// foreign is an address outside of Go's memory.
+func foreign(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
+
+// takers are those whose queries run. A query names its own by a number.
+var takers openTakers
+
+type openTakers struct {
+	sync.Mutex
+	at atomic.Pointer[[]taker] // nil where a number is free; whoever changes it makes another one
+}
+
+// enter gives a taker the least number that is free.
+func (o *openTakers) enter(t taker) (number int64) {
+	o.Lock()
+	defer o.Unlock()
+	var now []taker
+	if before := o.at.Load(); before != nil {
+		now = append(now, *before...)
+	}
+	for number < int64(len(now)) && now[number] != nil {
+		number++
+	}
+	if number == int64(len(now)) {
+		now = append(now, t)
+	}
+	now[number] = t
+	o.at.Store(&now)
+	return number
+}
+
+func (o *openTakers) leave(number int64) {
+	o.Lock()
+	defer o.Unlock()
+	now := append([]taker(nil), *o.at.Load()...)
+	now[number] = nil
+	o.at.Store(&now)
+}
+
+// registerTaker makes takeFunction known to all connections opened from then on.
+func registerTaker() int32 {
+	tls := libc.NewTLS()
+	defer tls.Close()
+	return sqlite3.Xsqlite3_auto_extension(tls, address(func(tls *libc.TLS, db, _, _ uintptr) int32 {
+		name, err := libc.CString(takeFunction)
+		if err != nil {
+			return sqlite3.SQLITE_NOMEM
+		}
+		defer libc.Xfree(tls, name)
+		return sqlite3.Xsqlite3_create_function_v2(tls, db, name, -1, sqlite3.SQLITE_UTF8|sqlite3.SQLITE_DIRECTONLY, 0,
+			0, address(takeStep), address(takeFinal), 0)
+	}))
+}
+
+// address is what SQLite calls a function by. It must be one that captures nothing: that is there as long as
+// the process, and nobody but Go's own tables refers to it.
+func address[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
+
+// takeStep is called by SQLite with each row. Nobody but us writes the query, so that it names a taker.
+func takeStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
+	row := lentRow{tls, unsafe.Slice((*uintptr)(foreign(values)), columns)}
+	number, _ := row.integer(0)
+	row.values = row.values[1:]
+	if !(*takers.at.Load())[number].take(row) {
+		sqlite3.Xsqlite3_result_error_code(tls, call, sqlite3.SQLITE_ABORT)
+	}
+}
+
+func takeFinal(*libc.TLS, uintptr) {}

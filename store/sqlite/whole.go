@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
+)
+
+// whole calls yield for the records that a filter selects, in no order: for records by their ids, of which a context
+// reads hundreds. A record is yield's until it returns, what it refers to for good.
+func (f *file) whole(ctx context.Context, filter *loci.Filter, yield func(*loci.Record) bool) error {
+	query, args, exact := listing(takeFunction+"(?, "+recordColumns+")", filter, nil, unordered)
+	rows := &wholeRows{yield: yield}
+	if !exact {
+		rows.filter = filter
+	}
+	return f.taken(ctx, rows, func(number int64) (string, []any) { return query, append([]any{number}, args...) })
+}
+
+var errWhole = errors.New("a column of a record holds something else")
+
+// A wholeRows takes rows of recordColumns.
+type wholeRows struct {
+	filter *loci.Filter // decides in Go what the query does not say; nil: it says all
+	yield  func(*loci.Record) bool
+	ended  error // why no more rows are taken
+
+	record loci.Record
+	place  recordScan // knows the namespace of the row before
+}
+
+// take implements [taker].
+func (w *wholeRows) take(row lentRow) bool {
+	w.ended = w.next(row)
+	return w.ended == nil
+}
+
+func (w *wholeRows) why() error { return w.ended }
+
+func (w *wholeRows) next(row lentRow) error {
+	if err := w.read(row); err != nil {
+		return err
+	}
+	if w.filter != nil && !w.filter.Selects(&w.record) {
+		return nil
+	}
+	if !w.yield(&w.record) {
+		return errFull
+	}
+	return nil
+}
+
+// read takes a row apart. What is the same as in the row before, as a kind mostly is, shares its memory.
+func (w *wholeRows) read(row lentRow) (err error) {
+	c := lentColumns{row: row}
+	r, before := &w.record, w.record
+	*r = loci.Record{ID: c.id(), Kind: loci.Kind(c.same(string(before.Kind)))}
+	if key := c.bytes(); w.place.elsewhere(string(key)) {
+		w.place.enter(string(key))
+	}
+	slot := c.bytes()
+	r.Namespace, r.Version, r.Live = w.place.namespace, c.integer().n, c.integer().n != 0
+	r.CreatedAt, r.UpdatedAt, r.ExpiresAt = c.time(), c.time(), c.integer().milli()
+	r.Uses, r.UsedAt = c.integer().n, c.integer().milli()
+	text := c.bytes()
+	r.Passages = form.DecodeSpans(c.bytes())
+	tags := c.bytes()
+	r.Attributes, r.Body = documents(c.bytes(), c.bytes())
+	r.Scope, r.Status = c.same(before.Scope), c.same(before.Status)
+	r.Decay = loci.Decay{Confidence: c.number(), Rate: c.number(), From: c.integer().milli()}
+	r.EndsAt, r.DueAt = c.integer().milli(), c.integer().milli()
+	sequence := c.bytes()
+	r.Position = c.integer().n
+	r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, c.bytes())
+	if c.damaged {
+		return errWhole
+	}
+	if len(tags) > 0 {
+		err = json.Unmarshal(tags, &r.Tags)
+	}
+	return err
+}
+
+// texts copies the texts of a record to one piece of memory.
+func texts(slot, text, sequence, heading []byte) (_, _, _, _ string) {
+	var all strings.Builder
+	all.Grow(len(slot) + len(text) + len(sequence) + len(heading))
+	add := func(b []byte) string {
+		at := all.Len()
+		_, _ = all.Write(b)
+		return all.String()[at:]
+	}
+	return add(slot), add(text), add(sequence), add(heading)
+}
+
+// documents copies JSON to one piece of memory; nothing is nil.
+func documents(attributes, body []byte) (_, _ json.RawMessage) {
+	both := make([]byte, 0, len(attributes)+len(body))
+	both = append(append(both, attributes...), body...)
+	part := func(from, to int) json.RawMessage {
+		if from == to {
+			return nil
+		}
+		return both[from:to:to]
+	}
+	return part(0, len(attributes)), part(len(attributes), len(both))
+}
+
+// lentColumns are the columns of a row, one after the other. NULL is the zero value.
+type lentColumns struct {
+	row     lentRow
+	at      int
+	damaged bool // a column holds something else
+}
+
+func (c *lentColumns) null() bool { return c.row.null(c.at) }
+
+// bytes are SQLite's.
+func (c *lentColumns) bytes() []byte {
+	b, ok := c.row.bytes(c.at)
+	c.damaged = c.damaged || !ok && !c.null()
+	c.at++
+	return b
+}
+
+// same is a text that may be one we have.
+func (c *lentColumns) same(before string) string {
+	if b := c.bytes(); string(b) != before {
+		return string(b)
+	}
+	return before
+}
+
+func (c *lentColumns) id() (id loci.ID) {
+	b := c.bytes()
+	c.damaged = c.damaged || len(b) != len(id)
+	copy(id[:], b)
+	return id
+}
+
+func (c *lentColumns) integer() intColumn {
+	n, ok := c.row.integer(c.at)
+	c.damaged = c.damaged || !ok && !c.null()
+	c.at++
+	return intColumn{n, ok}
+}
+
+// time is of a column that is never NULL.
+func (c *lentColumns) time() time.Time { return milli(c.integer().n) }
+
+func (c *lentColumns) number() float64 {
+	x, ok := c.row.number(c.at)
+	c.damaged = c.damaged || !ok && !c.null()
+	c.at++
+	return x
+}
