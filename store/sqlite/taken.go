@@ -27,15 +27,34 @@ type taker interface {
 	why() error
 }
 
+// A guarded taker lets no panic through SQLite, whose locks would stay taken.
+type guarded struct {
+	taker
+	panicked any // nil: it has not
+}
+
+func (g *guarded) take(row lentRow) (more bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.panicked, more = p, false
+		}
+	}()
+	return g.taker.take(row)
+}
+
 // errFull is that of a taker that wants no more rows.
 var errFull = errors.New("the page is full")
 
 // taken gives the rows of a query to a taker, whose number is the first argument.
 func (f *file) taken(ctx context.Context, t taker, query func(number int64) (string, []any)) error {
-	number := takers.enter(t)
+	g := &guarded{taker: t}
+	number := takers.enter(g)
 	defer takers.leave(number)
 	text, args := query(number)
 	err := f.readRows(ctx, text, args, func(*sql.Rows) (bool, error) { return false, nil })
+	if g.panicked != nil {
+		panic(g.panicked)
+	}
 	switch why := t.why(); {
 	case errors.Is(why, errFull):
 		return nil // SQLite ended the query with an error
@@ -122,6 +141,19 @@ func (o *openTakers) enter(t taker) (number int64) {
 	return number
 }
 
+// find is the taker that a row names in its first column; nil: it names none.
+func (o *openTakers) find(row lentRow) taker {
+	now := o.at.Load()
+	if now == nil || len(row.values) == 0 {
+		return nil
+	}
+	number, ok := row.integer(0)
+	if !ok || number < 0 || number >= int64(len(*now)) {
+		return nil
+	}
+	return (*now)[number]
+}
+
 func (o *openTakers) leave(number int64) {
 	o.Lock()
 	defer o.Unlock()
@@ -149,12 +181,11 @@ func registerTaker() int32 {
 // the process, and nobody but Go's own tables refers to it.
 func address[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
-// takeStep is called by SQLite with each row. Nobody but us writes the query, so that it names a taker.
+// takeStep is called by SQLite with each row. Connections of others in the process know the function, too: what
+// names no taker is an error.
 func takeStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 	row := lentRow{tls, unsafe.Slice((*uintptr)(foreign(values)), columns)}
-	number, _ := row.integer(0)
-	row.values = row.values[1:]
-	if !(*takers.at.Load())[number].take(row) {
+	if t := takers.find(row); t == nil || !t.take(lentRow{tls, row.values[1:]}) {
 		sqlite3.Xsqlite3_result_error_code(tls, call, sqlite3.SQLITE_ABORT)
 	}
 }

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+)
+
+// A panic of whoever takes rows is the caller's, and leaves nothing locked.
+func TestPanicsOfTakers(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	change := note("a walrus")
+	change.Put[0].Record.Slot = "a"
+	if err := s.Apply(t.Context(), testTenant, change); err != nil {
+		t.Fatal(err)
+	}
+	filter := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	page := loci.Page{Order: loci.SlotAscending, Brief: true, NoText: true, Limit: 5}
+	called := make(chan any, 1)
+	go func() {
+		defer func() { called <- recover() }()
+		page.Each = func(*loci.Record) { panic("mine") }
+		_, _, err := s.Records(t.Context(), testTenant, filter, page)
+		t.Errorf("no panic, and %v", err)
+	}()
+	select {
+	case p := <-called:
+		if p != "mine" {
+			t.Fatalf("the panic is %v", p)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it hangs")
+	}
+	seen := 0
+	page.Each = func(*loci.Record) { seen++ }
+	for range 20 { // on every connection
+		if _, _, err := s.Records(t.Context(), testTenant, filter, page); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Apply(t.Context(), testTenant, note("another one")); err != nil || seen != 20 {
+		t.Errorf("afterwards %d records are seen: %v", seen, err)
+	}
+}
+
+// What names no taker is an error: other programs' connections know the function, too.
+func TestWhatNamesNoTaker(t *testing.T) {
+	t.Parallel()
+	db := giver(t)
+	for _, arguments := range []string{"", "NULL", "'a'", "-1", "1000000", "1 << 62"} {
+		if err := db.QueryRow("SELECT " + takeFunction + "(" + arguments + ")").Scan(new(any)); err == nil {
+			t.Errorf("(%s) is no error", arguments)
+		}
+	}
+}
