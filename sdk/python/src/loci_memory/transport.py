@@ -303,6 +303,8 @@ class Transport:
     def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
         sending = _Sending(call, self.options, idempotency_key)
         while True:
+            if self._http.is_closed:
+                raise LociError("unavailable", "the client is closed", recovery="Make a new one.")
             deadline = time.monotonic() + self.options.timeout
             try:
                 with self._http.stream(**sending.request) as response:
