@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -85,8 +84,11 @@ func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyRep
 		return done(r)
 	})
 	if err == nil && !copied {
+		if !strings.HasPrefix(from, "sqlite:") { // others may hold a password
+			from = redactURL(from)
+		}
 		err = &loci.Error{
-			Code: loci.NotFound, Msg: fmt.Sprintf("%s holds nothing to copy", redactURL(from)),
+			Code: loci.NotFound, Msg: from + " holds nothing to copy",
 			Recovery: "Look at the store that is given as the source: a file that is not there is taken for an empty store.",
 		}
 	}
