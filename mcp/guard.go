@@ -77,13 +77,24 @@ func guard(line []byte, maxDepth int) (e envelope, f *fault) {
 		return e, misspelt
 	}
 	e.id = nil // what is refused was read up to its fault alone, and many clients write the id last
-	var request envelope
-	if found != jsonguard.UTF8 && jsonguard.Members(line, "id", &request.id, "method", &request.method) == nil && request.method != nil {
-		if _, bad := request.requestID(); bad == nil {
-			e.id = request.id
-		}
+	if found != jsonguard.UTF8 {
+		e.id = idOfRequest(line)
 	}
 	return e, f
+}
+
+// idOfRequest finds the id of a request, wherever it stands; nil: it has none that could be repeated, or this is no
+// request.
+func idOfRequest(line []byte) json.RawMessage {
+	var request envelope
+	err := jsonguard.Members(line, "id", &request.id, "method", &request.method)
+	if err != nil || request.method == nil {
+		return nil
+	}
+	if _, bad := request.requestID(); bad != nil {
+		return nil
+	}
+	return request.id
 }
 
 // Where official clients write the id of a request: after its version, or behind all else.

@@ -60,7 +60,8 @@ func (c *conn) read(in io.Reader) {
 		more := true
 		switch {
 		case overlong:
-			c.refuse(idOfEnds(line[:min(keptOfLine, len(line))], line[max(0, len(line)-keptOfLine):]), &fault{jsonrpc.CodeInvalidRequest, "line",
+			id := idOfEnds(line[:min(keptOfLine, len(line))], line[max(0, len(line)-keptOfLine):])
+			c.refuse(id, &fault{jsonrpc.CodeInvalidRequest, "line",
 				fmt.Sprintf("the line is longer than %d bytes: send less at once", c.limits.Line)})
 		case len(bytes.TrimSpace(line)) > 0:
 			more = c.accept(line)

@@ -25,9 +25,11 @@ func TestWhyItCannotListen(t *testing.T) {
 		if runtime.GOOS == "windows" && !strings.HasPrefix(address, "127.") {
 			continue // its errors have other numbers
 		}
-		_, _, err := (&Binding{Addresses: []string{address}, Asks: true, TLS: TLSProxy, Proxies: []string{"10.0.0.7"}}).Listen(t.Context())
+		b := &Binding{Addresses: []string{address}, Asks: true, TLS: TLSProxy, Proxies: []string{"10.0.0.7"}}
+		_, _, err := b.Listen(t.Context())
 		var refused *loci.Error
-		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Recovery, recovery) || !strings.Contains(refused.Msg, address) {
+		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Recovery, recovery) ||
+			!strings.Contains(refused.Msg, address) {
 			t.Errorf("%s: %v (%s)", address, err, refused.Recovery)
 		}
 	}
