@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -73,7 +74,47 @@ func guard(line []byte, maxDepth int) (e envelope, f *fault) {
 		}
 	})
 	if f = faults[found]; f == nil {
-		f = misspelt
+		return e, misspelt
+	}
+	e.id = nil // what is refused was read up to its fault alone, and many clients write the id last
+	if found != jsonguard.UTF8 {
+		e.id = idOfRequest(line)
 	}
 	return e, f
+}
+
+// idOfRequest finds the id of a request, wherever it stands; nil: it has none that could be repeated, or this is no
+// request.
+func idOfRequest(line []byte) json.RawMessage {
+	var request envelope
+	err := jsonguard.Members(line, "id", &request.id, "method", &request.method)
+	if err != nil || request.method == nil {
+		return nil
+	}
+	if _, bad := request.requestID(); bad != nil {
+		return nil
+	}
+	return request.id
+}
+
+// Where official clients write the id of a request: after its version, or behind all else.
+var (
+	requestBegin = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"id"\s*:\s*` + idForm + `\s*,\s*)?"method"\s*:`)
+	requestEnd   = regexp.MustCompile(`,\s*"id"\s*:\s*` + idForm + `\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+)
+
+// idForm is an id of plain characters; without escapes, no text of a message ends like one.
+const idForm = `(-?[0-9]{1,15}|"[ !#-\[\]-~]{0,256}")`
+
+// idOfEnds finds the id of a request of which only the first and the last bytes were kept; nil: it is
+// not there, or this is no request.
+func idOfEnds(first, last []byte) []byte {
+	found := requestBegin.FindSubmatch(first)
+	if found != nil && found[1] == nil {
+		found = requestEnd.FindSubmatch(last)
+	}
+	if found == nil {
+		return nil
+	}
+	return found[1]
 }

@@ -40,6 +40,13 @@ func TestBadLinesAreRefusedAndTheConnectionSurvives(t *testing.T) {
 		{"arrays 5000 deep", callLine("7", "echo", strings.Repeat("[", 5000)+strings.Repeat("]", 5000)), -32600, "depth", "7"},
 		{"half a pair of surrogates", callLine("7", "echo", `{"a":"x\ud800"}`), -32600, "surrogate", "7"},
 		{"half a pair in a name", callLine("7", "echo", `{"\udc00":1}`), -32600, "surrogate", "7"},
+		{"NUL before the id", idLast(`"x\u0000"`), -32600, "nul", "7"},
+		{"half a pair before the id", idLast(`"x\ud800"`), -32600, "surrogate", "7"},
+		{"name twice before the id", idLast(`{"a":1,"a":2}`), -32600, "duplicate_name", "7"},
+		{"too deep before the id", idLast(strings.Repeat("[", 70) + strings.Repeat("]", 70)), -32600, "depth", "7"},
+		{"NUL before an id that is none", strings.Replace(idLast(`"x\u0000"`), `"id":7`, `"id":[7]`, 1), -32600, "nul", "null"},
+		{"NUL after an id that is none", callLine("[7]", "echo", `{"a":"x\u0000"}`), -32600, "nul", "null"},
+		{"NUL in a response", `{"jsonrpc":"2.0","id":7,"result":{"a":"x\u0000"}}`, -32600, "nul", "null"},
 		{"another letter case", `{"jsonrpc":"2.0","id":7,"method":"ping","METHOD":"tools/list"}`, -32600, "name", "7"},
 		{"name twice at the top", `{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}`, -32600, "duplicate_name", "7"},
 		{"name twice in params", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","name":"panic"}}`, -32600, "duplicate_name", "7"},
@@ -47,8 +54,13 @@ func TestBadLinesAreRefusedAndTheConnectionSurvives(t *testing.T) {
 		{"name twice, once escaped", callLine("7", "echo", `{"a":1,"\u0061":2}`), -32600, "duplicate_name", "7"},
 		{"name twice among many", many(`"k3":2`), -32600, "duplicate_name", "7"},
 		{"name twice among many, escaped", many(`"\u006b3":2`), -32600, "duplicate_name", "7"},
-		{"too long", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 70<<10)+`"}`), -32600, "line", "null"},
-		{"much too long", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`), -32600, "line", "null"},
+		{"too long", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 70<<10)+`"}`), -32600, "line", "7"},
+		{"much too long", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`), -32600, "line", "7"},
+		{"too long, id last", idLast(`"` + strings.Repeat("x", 1<<20) + `"`), -32600, "line", "7"},
+		{"too long, id and version last", strings.Replace(idLast(`"`+strings.Repeat("x", 1<<20)+`"`), `"id":7`, `"id":"7","jsonrpc":"2.0"`, 1), -32600, "line", `"7"`},
+		{"too long, a response", `{"result":{"a":"` + strings.Repeat("x", 1<<20) + `"},"jsonrpc":"2.0","id":7}`, -32600, "line", "null"},
+		{"too long, an id in a text", `{"jsonrpc":"2.0","method":"ping","params":{"a":"` + strings.Repeat("x", 1<<20) + `,\"id\":7}"}}`, -32600, "line", "null"},
+		{"too long, an id inside", `{"jsonrpc":"2.0","method":"ping","params":{"a":"` + strings.Repeat("x", 1<<20) + `","id":7}}`, -32600, "line", "null"},
 		{"batch", `[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, -32600, "batch", "null"},
 		{"no version", `{"id":7,"method":"ping"}`, -32600, "jsonrpc", "7"},
 		{"version 1.0", `{"jsonrpc":"1.0","id":7,"method":"ping"}`, -32600, "jsonrpc", "7"},
@@ -91,6 +103,11 @@ func TestBadLinesAreRefusedAndTheConnectionSurvives(t *testing.T) {
 			}
 		})
 	}
+}
+
+// idLast is a call as the official clients for TypeScript and Python write it.
+func idLast(argument string) string {
+	return `{"method":"tools/call","params":{"name":"echo","arguments":{"a":` + argument + `}},"jsonrpc":"2.0","id":7}`
 }
 
 // metaOf is a call with n values in a list of its _meta.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,7 +60,8 @@ func (c *conn) read(in io.Reader) {
 		more := true
 		switch {
 		case overlong:
-			c.refuse(nil, &fault{jsonrpc.CodeInvalidRequest, "line",
+			id := idOfEnds(line[:min(keptOfLine, len(line))], line[max(0, len(line)-keptOfLine):])
+			c.refuse(id, &fault{jsonrpc.CodeInvalidRequest, "line",
 				fmt.Sprintf("the line is longer than %d bytes: send less at once", c.limits.Line)})
 		case len(bytes.TrimSpace(line)) > 0:
 			more = c.accept(line)
@@ -73,15 +75,19 @@ func (c *conn) read(in io.Reader) {
 	}
 }
 
-// readLine reads up to the end of a line. It keeps nothing of an overlong line.
+// keptOfLine is how many bytes are kept of an overlong line, at its begin and at its end.
+const keptOfLine = 1 << 10
+
+// readLine reads up to the end of a line. It keeps the begin and the end of an overlong line.
 func readLine(r *bufio.Reader, limit int) (line []byte, overlong bool, err error) {
 	for {
 		var part []byte
 		part, err = r.ReadSlice('\n')
 		switch {
-		case overlong:
-		case len(line)+len(bytes.TrimRight(part, "\r\n")) > limit:
-			overlong, line = true, nil
+		case overlong, len(line)+len(bytes.TrimRight(part, "\r\n")) > limit:
+			overlong = true
+			line = append(line, part...)
+			line = slices.Delete(line, min(keptOfLine, len(line)), max(keptOfLine, len(line)-keptOfLine))
 		default:
 			line = append(line, part...)
 		}

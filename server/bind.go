@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/loci-memory/loci"
 )
@@ -50,6 +51,9 @@ func CheckAddress(address string) error {
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
 		if !strings.HasPrefix(path, "/") {
 			return loci.Errorf(loci.Invalid, "the address %q must name a socket by its whole path, such as unix:/run/loci.sock", address)
+		}
+		if limit := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > limit {
+			return loci.Errorf(loci.Invalid, "the path of the socket has %d bytes; the limit is %d: choose a shorter one", len(path), limit)
 		}
 		return nil
 	}
@@ -260,9 +264,22 @@ func (b *Binding) open(ctx context.Context, address string) ([]net.Listener, err
 	}
 	if err != nil {
 		return nil, &loci.Error{Code: loci.Unavailable, Msg: "cannot listen on " + address + ": " + cause(err), Err: err,
-			Recovery: "End the program that uses the address, or choose another one."}
+			Recovery: listenable(err)}
 	}
 	return []net.Listener{l}, nil
+}
+
+// listenable says what helps where an address cannot be listened on.
+func listenable(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "Make the directory of the socket, or choose another path."
+	case errors.Is(err, fs.ErrPermission):
+		return "Choose a port from 1024, or a directory that the user of the server may write to."
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "Choose an address of this machine."
+	}
+	return "End the program that uses the address, or choose another one."
 }
 
 // handedOver opens what systemd hands over.

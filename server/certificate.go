@@ -43,7 +43,7 @@ func newCertificates(certificate, key, clientCA string, logger *slog.Logger) (*t
 	var err error
 	if c.config, err = c.load(); err != nil {
 		return nil, &loci.Error{Code: loci.Invalid, Msg: "the files of http.tls cannot be used: " + err.Error(), Err: err,
-			Recovery: "Name a certificate with all that leads to its authority, and its key, both in PEM."}
+			Recovery: "Name a certificate with all that leads to its authority, and its key, both in PEM and without a password."}
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: c.config.NextProtos,

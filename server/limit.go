@@ -178,7 +178,7 @@ func (s *Server) refuseEntry(w http.ResponseWriter, r *http.Request, no *admissi
 	again := "Try again after Retry-After, with a pause that grows"
 	switch no.Reason {
 	case admission.QueueFull:
-		err = loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle: %d of the %d that may wait are waiting",
+		err = loci.Errorf(loci.Unavailable, "the server has as many requests as it can handle: %d wait, and %d may",
 			no.Used, no.Limit)
 		err.Recovery = again + ", or raise http.max_queue."
 	case admission.TooOld:

@@ -61,7 +61,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		w = ask(s, "POST", "/v1/x", "body", "X-Tenant: b")
-		if w.Code != 503 || !strings.Contains(w.Body.String(), "1 of the 1 that may wait are waiting") ||
+		if w.Code != 503 || !strings.Contains(w.Body.String(), "1 wait, and 1 may") ||
 			!strings.Contains(w.Body.String(), "http.max_queue") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}

@@ -75,9 +75,24 @@ func openTarget(ctx context.Context, url string, opts *Options) (target, error) 
 // Copy copies every tenant of a store into another one that holds none of them, and verifies
 // each: the number of rows of every table, the head of the chain of events and hashes of all
 // that there is must be those of the source. What was begun goes on. done is called for each
-// tenant that is copied whole. Nobody may write to either meanwhile.
+// tenant that is copied whole. Nobody may write to either meanwhile. A store without a tenant is
+// refused, since a misspelt path leads to one.
 func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyReport) error) error {
-	return CopyTenants(ctx, from, to, opts, nil, done)
+	copied := false
+	err := CopyTenants(ctx, from, to, opts, nil, func(r CopyReport) error {
+		copied = true
+		return done(r)
+	})
+	if err == nil && !copied {
+		if !strings.HasPrefix(from, "sqlite:") { // others may hold a password
+			from = redactURL(from)
+		}
+		err = &loci.Error{
+			Code: loci.NotFound, Msg: from + " holds nothing to copy",
+			Recovery: "Look at the store that is given as the source: a file that is not there is taken for an empty store.",
+		}
+	}
+	return err
 }
 
 // CopyTenants is [Copy] for those tenants that are chosen; none: all of them.

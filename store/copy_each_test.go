@@ -258,7 +258,7 @@ func TestWhatCannotBeCopied(t *testing.T) {
 	dir := "sqlite:" + filepath.Join(t.TempDir(), "x")
 	for _, c := range [][3]string{
 		{"memory:", dir, "write sqlite:PATH"}, {dir, "memory:", "write sqlite:PATH"}, {dir, dir, "into itself"},
-		{dir, "redis://secret@host", "write sqlite:PATH"},
+		{dir, "redis://secret@host", "write sqlite:PATH"}, {dir + "-misspelt", dir, "-misspelt holds nothing to copy"},
 		{dir, "mongodb://ada:secret@127.0.0.1:1/loci?serverSelectionTimeoutMS=200", "does not answer"},
 	} {
 		err := store.Copy(t.Context(), c[0], c[1], nil, func(store.CopyReport) error { return nil })

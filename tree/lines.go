@@ -106,6 +106,8 @@ type imported struct {
 	blocks []loci.Record // of all states
 	states []states      // of history
 	text   string        // the current content
+
+	redacted bool // the blocks do not fit the text, from which credentials were taken
 }
 
 // states is a kept state with its manifest.
@@ -194,8 +196,8 @@ func (f *imported) complete(m *loci.Memory) error {
 		return loci.Redact(m, r.Text) != r.Text
 	}) {
 		// The blocks of earlier states would no longer fit: only the current one comes.
-		f.text, f.states = loci.Redact(m, f.text), nil
-		f.blocks = nil
+		f.text, f.states, f.blocks = loci.Redact(m, f.text), nil, nil
+		f.redacted = true
 	}
 	return nil
 }
@@ -304,7 +306,7 @@ func (ed *edit) importContent(f *imported) error {
 	if err != nil {
 		return err
 	}
-	if f.blocks == nil {
+	if f.redacted {
 		return ed.replace(e, nil, f.text)
 	}
 	if err := ed.room(0, len(f.text)); err != nil {
@@ -319,6 +321,7 @@ func (ed *edit) importContent(f *imported) error {
 	}
 	r := &e.record
 	r.Slot, r.Version, r.CreatedAt, r.UpdatedAt = entrySlot(f.path), f.Version, f.CreatedAt, f.UpdatedAt
+	f.body.Next = max(f.body.Next, e.body.Next) // an empty file has no block to count from
 	e.body, e.manifest = f.body, f.state
 	if err := loci.SetBody(r, e.body); err != nil {
 		return err

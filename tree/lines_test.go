@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -129,6 +130,41 @@ func TestExportCarriesTrees(t *testing.T) {
 		if _, err := elsewhere.Import(t.Context(), strings.NewReader(damaged),
 			nil); loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("a damaged file: %v", err)
+		}
+	})
+}
+
+// TestExportCarriesEmptyFiles: a file without a block keeps its id, its times and its versions as any other
+// does, and can be written to.
+func TestExportCarriesEmptyFiles(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, store loci.Store) {
+		clock := locitest.NewClock()
+		e := locitest.NewEngine(t, store, locitest.Quiet(clock))
+		files := newTree(t, e, "")
+		writeFile(t, files, "/empty", "")
+		var out bytes.Buffer
+		if _, err := locitest.Bind(t, e, "user", "ann").Export(t.Context(), &out, nil); err != nil {
+			t.Fatal(err)
+		}
+		want, err := files.Stat(t.Context(), "/empty")
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(time.Hour)
+		other := locitest.NewEngine(t, locitest.OpenMemory(), locitest.Quiet(clock))
+		m := locitest.Bind(t, other, "user", "ann")
+		if _, err := m.Import(t.Context(), &out, nil); err != nil {
+			t.Fatal(err)
+		}
+		copied := newTree(t, other, "")
+		if got, err := copied.Stat(t.Context(), "/empty"); err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+		if _, err := copied.Append(t.Context(), "/empty", "more"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := copied.Read(t.Context(), "/empty"); err != nil || got != "more" {
+			t.Errorf("%q, %v", got, err)
 		}
 	})
 }

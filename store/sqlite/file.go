@@ -54,6 +54,7 @@ type file struct {
 	tenant loci.Tenant
 	path   string
 	log    *slog.Logger
+	opened os.FileInfo // which file the path led to; see [file.inPlace]
 
 	users int   // calls under way; guarded by the store
 	used  int64 // when it was used last; guarded by the store
@@ -144,6 +145,9 @@ func (f *file) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if f.opened, err = os.Stat(f.path); err != nil {
+		return err
+	}
 	if f.readDB, err = openDB(f.path, readerPragmas); err != nil {
 		return err
 	}
@@ -158,6 +162,21 @@ func (f *file) open(ctx context.Context) (err error) {
 		f.tidyAfter(0)
 	}
 	return nil
+}
+
+// inPlace refuses to write where the path leads elsewhere than when the file was opened: it was moved,
+// removed or replaced, and what goes into it now, others do not see and nobody has once this process ends.
+func (f *file) inPlace() error {
+	now, err := os.Stat(f.path)
+	if err == nil && os.SameFile(now, f.opened) {
+		return nil
+	}
+	return &loci.Error{
+		Code:     loci.Unavailable,
+		Err:      err,
+		Msg:      "the memory file " + f.path + " was moved, removed or replaced while this program had it open; nothing was stored",
+		Recovery: "Put the file back, or end this program and start it again: it then uses the file that is there.",
+	}
 }
 
 // createPrivate makes a missing file readable by its owner alone; SQLite gives

@@ -241,7 +241,10 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		err = f.begin(t, batch)
 	}
 	if err == nil {
-		if err = t.look(); err != nil {
+		if err = f.inPlace(); err == nil {
+			err = t.look()
+		}
+		if err != nil {
 			_ = t.exec("ROLLBACK") // nothing was written
 		}
 	}

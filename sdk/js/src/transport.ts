@@ -101,6 +101,7 @@ export class Transport {
 
   /** Sends a request, again where that is safe, and returns the body of the response, checked; undefined: it has none. */
   async send<T>(r: Request, o: CallOptions = {}): Promise<T> {
+    known(o);
     const url = this.#base + r.path + queryOf(r.query);
     const headers = new Headers(this.#headers);
     headers.set("Accept", r.parts ? `${mediaParts}, application/json` : "application/json");
@@ -182,6 +183,18 @@ export function on<C>(before: C | undefined, after: C, what: string): C {
   throw new LociError("unsupported", `the server's list of ${what} does not end: it goes on where it went on before`, { recovery: "See what the baseUrl leads to." });
 }
 
+const callOptions = ["signal", "timeout", "retries", "idempotencyKey"];
+
+/** Refuses options that would be ignored: a program without types may take them for parts of the request. */
+function known(o: CallOptions): void {
+  for (const [name, value] of Object.entries(o)) {
+    if (value === undefined || callOptions.includes(name)) continue;
+    throw new LociError("invalid", `${name} is no option of a call, which are ${callOptions.join(", ")}`, {
+      recovery: "Put what a request says into its first argument, as in search({ query, limit }).",
+    });
+  }
+}
+
 /** Refuses what only looks like a list to a program without types. */
 export function listed(field: string, value: unknown): void {
   if (!Array.isArray(value)) throw new LociError("invalid", `${field} must be a list`, { recovery: "Put it in an array." });
@@ -242,15 +255,22 @@ function bounded(field: string, value: number, least: number, most: number): num
   return value;
 }
 
-/** Refuses numbers of which JSON silently makes null. */
-function finite(name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new LociError("invalid", `${name} is ${value}, which JSON cannot hold`, { recovery: "Leave it out, or send a text." });
+/** Refuses values of which JSON silently makes others: null, and objects without anything in them. */
+function held(this: Record<string, unknown>, name: string, value: unknown): unknown {
+  const given = this[name]; // a date is a text in value
+  const what =
+    typeof value === "number" && !Number.isFinite(value) ? String(value)
+    : given instanceof Map ? "a Map"
+    : given instanceof Set ? "a Set"
+    : given instanceof Date && value === null ? "no date"
+    : undefined;
+  if (what !== undefined) throw new LociError("invalid", `${name} is ${what}, which JSON cannot hold`, { recovery: "Leave it out, or send a text, a list or an object." });
   return value;
 }
 
 function encode(body: unknown): string {
   try {
-    return JSON.stringify(body, finite);
+    return JSON.stringify(body, held);
   } catch (cause) {
     if (LociError.is(cause)) throw cause;
     throw new LociError("invalid", "the request cannot be written as JSON", { cause, recovery: "Leave out cycles and BigInt values." });

@@ -58,12 +58,22 @@ describe("requests", () => {
     for (const a of [NaN, Infinity, -Infinity]) {
       await expect(c.items.put({ namespace: ["n"], key: "k", value: { list: [{ a }] } })).rejects.toMatchObject({ code: "invalid", message: `a is ${a}, which JSON cannot hold`, recovery: expect.stringMatching(/./) });
     }
+    for (const [a, name] of [[new Map([["x", 1]]), "a Map"], [new Set([1]), "a Set"], [new Date(NaN), "no date"]]) {
+      await expect(c.items.put({ namespace: ["n"], key: "k", value: { list: [{ a }] } })).rejects.toMatchObject({ code: "invalid", message: `a is ${name}, which JSON cannot hold`, recovery: expect.stringMatching(/./) });
+    }
     expect(await c.items.get({ namespace: ["n"], key: "k" })).toBeUndefined();
+    await c.items.put({ namespace: ["n"], key: "date", value: { a: new Date(0) } });
+    expect((await c.items.get({ namespace: ["n"], key: "date" })).value).toEqual({ a: "1970-01-01T00:00:00.000Z" });
     for (const [id, name] of [[undefined, "undefined"], [null, "null"], [5, "number"]]) {
       await expect(c.sessions.get(id)).rejects.toMatchObject({ code: "invalid", message: `session id must be a text, not ${name}`, recovery: expect.stringMatching(/./) });
     }
     await expect(c.sessions.append("s", { role: "user", content: "x" })).rejects.toMatchObject({ code: "invalid", message: "messages must be a list" });
     await expect(c.items.batch("x")).rejects.toMatchObject({ code: "invalid", message: "operations must be a list" });
+  });
+
+  it("refuse an option that is none of a call, which belongs into the request", async () => {
+    await expect(client().search("trains", { limit: 3 })).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(/^limit is no option of a call/), recovery: expect.stringContaining("search({ query, limit })") });
+    expect(await client().search("trains", { signal: undefined, timeout: 5000, limit: undefined })).toHaveProperty("matches");
   });
 
   it("are errors with a code and a way out", async () => {

@@ -131,6 +131,10 @@ def test_what_cannot_be_sent_is_refused(url, make):
         (lambda m: m.sessions.append("s", {"role": "user", "content": "x"}), "messages must be a list of objects"),
         (lambda m: m.sessions.append("s", "x"), "messages must be a list of objects"),
         (lambda m: m.items.batch({"op": "get"}), "operations must be a list of objects"),
+        (lambda m: m.sessions.append("s", ["x"]), r"messages\[0\] must be an object"),
+        (lambda m: m.sessions.append("s", [{"role": "user", "content": "x"}, None]), r"messages\[1\] must be an object"),
+        (lambda m: m.notes.save("Likes tea.", tags=5), "tags must be a list of texts"),
+        (lambda m: m.memories.import_lines(None), "lines must be a list of texts"),
     ],
 )
 def test_a_text_is_no_list(memory, call, message):
@@ -150,6 +154,17 @@ def test_errors_say_what_to_do(memory, down):
     with pytest.raises(LociError) as conflict:
         memory.notes.save("b", idempotency_key="key")
     assert conflict.value.code == "conflict"
+
+
+def test_a_closed_client_says_so(url):
+    """As an error of Loci, so that an agent goes on whose memory was closed first."""
+    memory = Loci(url)
+    other = memory.with_options(timeout=5)
+    memory.close()
+    for closed in (memory, other):
+        assert remember(closed.info).error.code == "unavailable"
+        with pytest.raises(LociError, match="the client is closed"):
+            closed.info()
 
 
 def test_clients_read_certificates_once(url, monkeypatch):

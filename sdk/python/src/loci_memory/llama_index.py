@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.chat_store.base import BaseChatStore
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.conversation import absent, carried, carrying, recent, text_of
 from loci_memory.errors import LociError
 from loci_memory.replies import Found, Message, StoredMessage
@@ -104,8 +105,7 @@ class LociRetriever(BaseRetriever):
         **settings: Any,
     ) -> None:
         super().__init__()
-        self._client = client or Loci(url, **settings)
-        self._async_client = async_client or AsyncLoci(url, **settings)
+        self._client, self._async_client = both(client, async_client, url, settings)
         self._fields = {**(fields or {}), "limit": similarity_top_k}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

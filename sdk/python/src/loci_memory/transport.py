@@ -80,6 +80,8 @@ def first_options(api_key: str | None, url: str | None, given: Mapping[str, str]
     """The options of a client before any are chosen."""
     headers = {"User-Agent": "loci-memory-python", "Accept": "application/json"}
     authorized = any(name.lower() == "authorization" for name in given or ())
+    if url is not None and not isinstance(url, (str, httpx.URL)):
+        raise LociError("invalid", f"url must be a text, not a {type(url).__name__}", recovery="Give an adapter its client as client=…")
     if api_key is not None:
         _header("api_key", api_key)  # an empty one would let another credential through
     if key := api_key or os.environ.get("LOCI_API_KEY") or (None if authorized else local_token(url)):
@@ -293,16 +295,19 @@ class Transport:
         self._http = httpx.Client(**_settings(url, transport))
         self.url = str(self._http.base_url)
         self.options = options
+        self.own = transport is not None  # of the program's making
 
     def having(self, options: Options) -> Transport:
         """The same connections with other options."""
         out = object.__new__(Transport)
-        out._http, out.url, out.options = self._http, self.url, options
+        out._http, out.url, out.options, out.own = self._http, self.url, options, self.own
         return out
 
     def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:
         sending = _Sending(call, self.options, idempotency_key)
         while True:
+            if self._http.is_closed:
+                raise LociError("unavailable", "the client is closed", recovery="Make a new one.")
             deadline = time.monotonic() + self.options.timeout
             try:
                 with self._http.stream(**sending.request) as response:
@@ -353,11 +358,12 @@ class AsyncTransport:
         self._connections = _Connections(url, transport)
         self.url = str(self._connections.url)
         self.options = options
+        self.own = transport is not None  # of the program's making
 
     def having(self, options: Options) -> AsyncTransport:
         """The same connections with other options."""
         out = object.__new__(AsyncTransport)
-        out._connections, out.url, out.options = self._connections, self.url, options
+        out._connections, out.url, out.options, out.own = self._connections, self.url, options, self.own
         return out
 
     async def run(self, call: Call[T], *, idempotency_key: str | None = None) -> T:

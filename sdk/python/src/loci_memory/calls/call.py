@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps
 from typing import Any, Generic, TypeVar
@@ -80,6 +80,8 @@ def texts(field: str, values: Sequence[str]) -> list[str]:
     """A list of texts. One text is refused, of which Python would make a list of its characters."""
     if isinstance(values, (str, bytes)):
         raise LociError("invalid", f"{field} must be a list of texts, not one text", recovery="Put it in a list.")
+    if not isinstance(values, Iterable):
+        raise LociError("invalid", f"{field} must be a list of texts", recovery="Put what it holds in a list.")
     return list(values)
 
 
@@ -91,6 +93,9 @@ def objects(field: str, values: Sequence[Mapping[str, Any]]) -> Sequence[Mapping
     """A list of objects, which a single one and a text are not."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Sequence):
         raise LociError("invalid", f"{field} must be a list of objects", recovery="Put what it holds in a list.")
+    for at, value in enumerate(values):
+        if not isinstance(value, Mapping):
+            raise LociError("invalid", f"{field}[{at}] must be an object", recovery="Pass dictionaries.")
     return values
 
 

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage, convert_to_messages, message_to
 from pydantic_core import to_json
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.conversation import absent, arecent, recent
 from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import OnError, Remembered, aremember, remember, report
@@ -46,8 +47,7 @@ class LociChatMessageHistory(BaseChatMessageHistory):
         **settings: Any,
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
-        self.client = client or Loci(url, **settings)
-        self.async_client = async_client or AsyncLoci(url, **settings)
+        self.client, self.async_client = both(client, async_client, url, settings)
         self.limit = limit
         self.strict = strict
         self.on_error = on_error

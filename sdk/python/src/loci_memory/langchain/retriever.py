@@ -13,6 +13,7 @@ from langchain_core.runnables.config import ensure_config
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.replies import FoundMemory
 from loci_memory.sync.client import Loci
 
@@ -44,8 +45,7 @@ class LociRetriever(BaseRetriever):
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        self._waits = self.client or Loci(self.url, **self.settings)
-        self._awaits = self.async_client or AsyncLoci(self.url, **self.settings)
+        self._waits, self._awaits = both(self.client, self.async_client, self.url, self.settings)
 
     def invoke(self, input: str, config: Optional[RunnableConfig] = None, **kwargs: Any) -> list[Document]:
         return super().invoke(input, config, **{_IDENTITY: _configurable(config)}, **kwargs)

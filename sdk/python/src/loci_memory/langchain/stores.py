@@ -9,6 +9,7 @@ from typing import Any, Generic, Optional, TypeVar, Union
 from langchain_core.stores import BaseStore
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.calls import JSON, Call, items
 from loci_memory.errors import LociError, problem_of
 from loci_memory.replies import Item, Outcome
@@ -32,8 +33,7 @@ class _Store(BaseStore[str, V], Generic[V]):
         **settings: Any,
     ) -> None:
         self.namespace = tuple(namespace)
-        self.client = client or Loci(url, **settings)
-        self.async_client = async_client or AsyncLoci(url, **settings)
+        self.client, self.async_client = both(client, async_client, url, settings)
 
     def _written(self, value: V) -> Any:
         raise NotImplementedError

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.calls import Call, items, memories
 from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.identity import variable
@@ -204,8 +205,7 @@ class _Place:
         on_error: OnError | None,
     ) -> None:
         self._template = (namespace,) if isinstance(namespace, str) else namespace
-        self._client = client or Loci(url, **settings)
-        self._async_client = async_client or AsyncLoci(url, **settings)
+        self._client, self._async_client = both(client, async_client, url, settings)
         self._on_error = on_error
 
     def resolve(self, config: RunnableConfig) -> list[str] | None:

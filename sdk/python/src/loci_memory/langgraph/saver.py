@@ -28,6 +28,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import TASKS
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.calls import JSON, Call, checkpoints
 from loci_memory.errors import LociError
 from loci_memory.langgraph.kept import Kept
@@ -55,8 +56,7 @@ class LociSaver(BaseCheckpointSaver[str]):
         **settings: Any,
     ) -> None:
         super().__init__(serde=serde)
-        self.client = client or Loci(url, **settings)
-        self.async_client = async_client or AsyncLoci(url, **settings)
+        self.client, self.async_client = both(client, async_client, url, settings)
         self._kept = Kept()
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp, TTLConfig
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import both
 from loci_memory.calls import JSON, items
 from loci_memory.errors import LociError, problem_of
 from loci_memory.replies import Item as Found
@@ -39,8 +40,7 @@ class LociStore(BaseStore):
         index: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        self.client = client or Loci(url, **settings)
-        self.async_client = async_client or AsyncLoci(url, **settings)
+        self.client, self.async_client = both(client, async_client, url, settings)
         self.ttl_config = ttl
         self.index_config = index
 

@@ -1,0 +1,45 @@
+"""The two clients of an adapter: one that waits and one for asyncio, of the same server, credential and identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from loci_memory.aio.client import AsyncLoci
+from loci_memory.errors import LociError
+from loci_memory.sync.client import Loci
+from loci_memory.transport import AsyncTransport, Transport
+
+
+def both(client: Loci | None, async_client: AsyncLoci | None, url: str | None, settings: Mapping[str, Any]) -> tuple[Loci, AsyncLoci]:
+    """The clients that are given. One that is not is made like the other: made of the environment, it would be about another memory."""
+    if client is None and async_client is None:
+        return Loci(url, **settings), AsyncLoci(url, **settings)
+    if url is not None or settings:
+        names = ", ".join([*(["url"] if url is not None else []), *settings])
+        raise LociError("invalid", f"a client was given, and {names}, which would be ignored", recovery="Give the settings to the client.")
+    if client is None:
+        assert async_client is not None
+        client = object.__new__(Loci)
+        like = async_client._transport
+        client._use(Transport(like.url, like.options, _Missing("client") if like.own else None))
+    if async_client is None:
+        async_client = object.__new__(AsyncLoci)
+        model = client._transport
+        async_client._use(AsyncTransport(model.url, model.options, _Missing("async_client") if model.own else None))
+    return client, async_client
+
+
+class _Missing(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """In the place of what cannot be made of a transport of the other kind."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        raise LociError("invalid", f"the client has a transport of its own, which this call cannot use: give {self._name}, too")
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return self.handle_request(request)
