@@ -105,7 +105,8 @@ type importer struct {
 	revisions int64      // lines of them
 	ended     bool
 
-	ids map[ID]ID // what ids of the input became, where that differs
+	ids    map[ID]ID // what ids of the input became, where that differs
+	beside bool      // others write here, too: what was settled does not hold until it is stored
 
 	active  Space             // the active space that vectors are made for
 	writers []*encoder        // that make them
@@ -197,16 +198,10 @@ func (in *importer) exportLine(data []byte) error {
 
 // complete compares what was read with what the end line says was written.
 func (in *importer) complete(line *exportLine) error {
-	for _, c := range []struct {
-		field     string
-		want, got int64
-	}{
-		{"records", line.Records, in.records},
-		{"revision_lines", line.RevisionLines, in.revisions},
-		{"links", line.Links, int64(len(in.links))},
-	} {
-		if c.want != c.got {
-			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", c.field, c.want, c.got)
+	said := [...]int64{line.Records, line.RevisionLines, line.Links}
+	for i, got := range [...]int64{in.records, in.revisions, int64(len(in.links))} {
+		if field := [...]string{"records", "revision_lines", "links"}[i]; said[i] != got {
+			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", field, said[i], got)
 		}
 	}
 	return nil
