@@ -16,10 +16,11 @@ import (
 
 // An ImportReport says what an import did with each record.
 type ImportReport struct {
-	Format    string `json:"format"`    // loci.export, or mcp-memory
-	Created   int64  `json:"created"`   // new records
-	Existing  int64  `json:"existing"`  // what they say is there already
-	Conflicts int64  `json:"conflicts"` // left out: something else is there under their id or key
+	Format    string `json:"format"`          // loci.export, or mcp-memory
+	Created   int64  `json:"created"`         // new records
+	Existing  int64  `json:"existing"`        // what they say is there already
+	Conflicts int64  `json:"conflicts"`       // left out: something else is there under their id or key
+	Moved     int64  `json:"moved,omitempty"` // ids of the input that stand for others here
 
 	// Skipped names the first 20 of the conflicts: the id in the input, and the id
 	// of the record that stayed.
@@ -46,10 +47,8 @@ const maxSkipped = 20
 //
 // A session is stored whole or not at all: where one of its id is there, it and its
 // messages stay as they are.
-//
 // Files of a tree are known by their paths: a file that exists with the same content
 // counts as Existing, one with other content as a conflict. So does a directory.
-//
 // Links are stored where both ends are in the handle's namespace afterwards.
 //
 // The whole input is checked before anything is written, and the line and field of a
@@ -198,10 +197,10 @@ func (in *importer) exportLine(data []byte) error {
 
 // complete compares what was read with what the end line says was written.
 func (in *importer) complete(line *exportLine) error {
-	said := [...]int64{line.Records, line.RevisionLines, line.Links}
-	for i, got := range [...]int64{in.records, in.revisions, int64(len(in.links))} {
-		if field := [...]string{"records", "revision_lines", "links"}[i]; said[i] != got {
-			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", field, said[i], got)
+	read := [...]int64{in.records, in.revisions, int64(len(in.links))}
+	for i, said := range [...]int64{line.Records, line.RevisionLines, line.Links} {
+		if field := [...]string{"records", "revision_lines", "links"}[i]; said != read[i] {
+			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", field, said, read[i])
 		}
 	}
 	return nil

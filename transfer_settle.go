@@ -29,7 +29,9 @@ type holder struct {
 	r  *Record
 }
 
-func newSettled(bare map[string]bool) *settled { return &settled{map[ID]*Record{}, map[string]holder{}, bare} }
+func newSettled(bare map[string]bool) *settled {
+	return &settled{map[ID]*Record{}, map[string]holder{}, bare}
+}
 
 // settle finds out what becomes of drafts, of which seen came before.
 func (in *importer) settle(ctx context.Context, drafts []*Imported, seen *settled, now time.Time) ([]fate, error) {

@@ -61,6 +61,7 @@ func (in *importer) settleAll(ctx context.Context) error {
 			}
 		}
 	}
+	in.report.Moved = int64(len(in.ids))
 	return nil
 }
 
