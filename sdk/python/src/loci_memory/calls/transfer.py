@@ -6,7 +6,7 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from loci_memory.calls.call import JSON
 from loci_memory.errors import LociError
@@ -53,9 +53,11 @@ def imports(lines: list[str]) -> list[Part]:
     for group in groups:
         if not _fits([group]):
             about = read[group.numbers[0] - 1]
+            kind = about.get("kind") or about.get("type")
             raise LociError(
                 "too_large",
-                f"lines {group.numbers[0]} to {group.numbers[-1]} belong together ({about.get('kind') or about.get('type')}), and are more than one request imports: nothing was imported",
+                f"lines {group.numbers[0]} to {group.numbers[-1]} belong together ({kind}), and are more than one request imports: "
+                "nothing was imported",
                 recovery=_BY_COMMAND,
             )
         if parts[-1] and (not _fits([*parts[-1], group]) or bool(group.links) != bool(parts[-1][0].links)):
@@ -97,10 +99,11 @@ def check(parts: Sequence[Part], done: Sequence[ImportReport]) -> None:
 
 def together(done: Sequence[ImportReport]) -> ImportReport:
     """What the imports of all parts have done."""
-    out: Any = {**done[0], **{count: sum(one[count] for one in done) for count in ("created", "existing", "conflicts")}}  # type: ignore[literal-required]
+    out: Any = {**done[0], **{count: sum(one[count] for one in done) for count in ("created", "existing", "conflicts")}}
     skipped = [line for one in done for line in one.get("skipped", [])][:20]
     moved = sum(one.get("moved", 0) for one in done)
-    return {**out, **({"skipped": skipped} if skipped else {}), **({"moved": moved} if moved else {})}
+    out = {**out, **({"skipped": skipped} if skipped else {}), **({"moved": moved} if moved else {})}
+    return cast(ImportReport, out)
 
 
 def _check_end(read: Sequence[JSON]) -> None:
@@ -154,11 +157,11 @@ def _groups(read: Sequence[JSON], lines: Sequence[str]) -> Iterator[_Group]:
     groups: dict[object, _Group] = {}
     last: object = None
     values: list[int] = []  # of checkpoints, which come before the first that has them
-    for at, (line, text) in enumerate(zip(read, lines)):
-        if not line and not text.strip() or line.get("type") in ("header", "end"):
+    for at, (line, text) in enumerate(zip(read, lines, strict=True)):
+        if not (line or text.strip()) or line.get("type") in ("header", "end"):
             continue
         key: object = ("line", at)
-        body = line.get("body") if isinstance(line.get("body"), dict) else {}
+        body = _body(line)
         if line.get("type") == "revision":
             key = last
         elif line.get("kind") == "checkpoint_value":
@@ -183,7 +186,7 @@ def _groups(read: Sequence[JSON], lines: Sequence[str]) -> Iterator[_Group]:
             group.records += read[each].get("type") == "record"
             group.revisions += read[each].get("type") == "revision"
             group.links += read[each].get("type") == "link"
-            group.names = group.names or bool(group.links or body.get("supersedes") or body.get("superseded_by"))
+            group.names = group.names or bool(group.links or _body(read[each]).get("supersedes") or _body(read[each]).get("superseded_by"))
         if line.get("kind") == "checkpoint":
             values = []
         if line.get("kind") == "file":
@@ -194,6 +197,11 @@ def _groups(read: Sequence[JSON], lines: Sequence[str]) -> Iterator[_Group]:
         if group.links:
             group.path = 1 << 30  # after all that they join
     yield from groups.values()
+
+
+def _body(line: JSON) -> JSON:
+    body = line.get("body")
+    return body if isinstance(body, dict) else {}
 
 
 def _slot(line: JSON) -> str:
