@@ -21,7 +21,6 @@ type ImportReport struct {
 	Existing  int64  `json:"existing"`        // what they say is there already
 	Conflicts int64  `json:"conflicts"`       // left out: something else is there under their id or key
 	Moved     int64  `json:"moved,omitempty"` // ids of the input that stand for others here
-
 	// Skipped names the first 20 of the conflicts: the id in the input, and the id
 	// of the record that stayed.
 	Skipped []string `json:"skipped,omitempty"`
@@ -50,7 +49,6 @@ const maxSkipped = 20
 // Files of a tree are known by their paths: a file that exists with the same content
 // counts as Existing, one with other content as a conflict. So does a directory.
 // Links are stored where both ends are in the handle's namespace afterwards.
-//
 // The whole input is checked before anything is written, and the line and field of a
 // fault are named: half an import is worse than none. So the whole input is held in
 // memory. When the embedder does not answer, everything from there on is stored without
