@@ -105,7 +105,7 @@ func (m *Memory) own(now time.Time, butler string, kinds ...Kind) Filter {
 // sharingWords returns up to limit records that share the most telling words with the
 // beginning of a text, the best first.
 func (m *Memory) sharingWords(ctx context.Context, f Filter, text string, limit int) ([]Record, error) {
-	return m.matching(ctx, f, Probe{Text: plainWords(text)}, limit)
+	return m.matching(ctx, f, Probe{Text: fence.Query(text, knownProbeBytes)}, limit)
 }
 
 // matching returns up to limit records that fit a probe by words, the best first.
@@ -126,10 +126,6 @@ func (m *Memory) matching(ctx context.Context, f Filter, p Probe, limit int) ([]
 	slices.SortFunc(records, func(a, b Record) int { return rank[a.ID] - rank[b.ID] })
 	return records, err
 }
-
-// plainWords is the beginning of a text, without the signs that mean something in a
-// query.
-func plainWords(text string) string { return fence.Query(text, knownProbeBytes) }
 
 // readDigest takes what is to be remembered out of an answer. Anything that is not
 // clear is unusable.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/label"
@@ -72,26 +73,11 @@ func CheckJSON(what string, data []byte) error {
 }
 
 func checkMetadata(metadata map[string]any) error {
-	if _, ok := metadata["content"]; ok {
-		return Errorf(Invalid, "metadata.content is reserved for the text itself: use another key")
-	}
-	if len(metadata) == 0 {
+	fault, large := attribute.Fault(metadata, MaxMetadataNames, MaxMetadataBytes)
+	if fault == "" {
 		return nil
 	}
-	if len(metadata) > MaxMetadataNames {
-		return Errorf(Invalid, "metadata has %d names; the limit is %d: leave some out", len(metadata), MaxMetadataNames)
-	}
-	data, err := MarshalJSON(metadata)
-	if err != nil {
-		return Errorf(Invalid, "metadata is not JSON: %s", jsonform.Fault(err))
-	}
-	if jsonform.Replaced(data) {
-		return Errorf(Invalid, "metadata has a text that is not valid UTF-8")
-	}
-	if len(data) > MaxMetadataBytes {
-		return Errorf(TooLarge, "metadata has %d bytes; the limit is %d: shorten it", len(data), MaxMetadataBytes)
-	}
-	return nil
+	return Errorf(map[bool]Code{false: Invalid, true: TooLarge}[large], "%s", fault)
 }
 
 // redactJSON redacts every string inside a JSON object, keys included.

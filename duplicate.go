@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -29,7 +30,7 @@ func (m *Memory) compare(ctx context.Context, draft *factDraft, now time.Time) (
 	}
 	f := Filter{Within: []Namespace{m.view.Namespace}, Exact: true, Kinds: []Kind{KindFact}, At: now}
 	said := retrieval.Keyed{Text: draft.Text, Key: draft.Heading}
-	probe := Probe{Text: plainWords(said.All()), Quick: true, Texts: true}
+	probe := Probe{Text: fence.Query(said.All(), knownProbeBytes), Quick: true, Texts: true}
 	if probe.Text == "" {
 		return n, nil
 	}

@@ -114,7 +114,7 @@ var mayImport = map[string][]string{
 	"tool":                  {"", "internal/fence", "internal/jsonform", "internal/jsonguard", "internal/secret", "internal/trail", "item", "session", "tree", "view"},
 	"graph":                 {"", "internal/jsonform", "internal/jsonguard", "tool", "tree"},
 	"mcp":                   {"", "internal/admission", "internal/jsonform", "internal/jsonguard", "internal/trail", "tool", "tree"},
-	"rest":                  {"", "admin", "checkpoint", "internal/jsonform", "internal/jsonguard", "internal/problem", "internal/trail", "item", "session", "tool", "tree", "view"},
+	"rest":                  {"", "admin", "checkpoint", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/problem", "internal/trail", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/admission", "internal/cores", "internal/plainfile", "internal/problem", "internal/trail"},
 	"auth":                  {"", "internal/cores", "internal/plainfile"},
 	"observe":               {"", "internal/trail"},

@@ -51,7 +51,8 @@ type Imported struct {
 
 	memory *Memory // into which it goes
 
-	fresh bool // was not stored yet when the ids were settled
+	fresh bool   // was not stored yet when the ids were settled
+	inWay holder // held its slot then, if anything did
 }
 
 // A Verdict is what becomes of a record to import.

@@ -16,11 +16,11 @@ import (
 
 // An ImportReport says what an import did with each record.
 type ImportReport struct {
-	Format    string `json:"format"`    // loci.export, or mcp-memory
-	Created   int64  `json:"created"`   // new records
-	Existing  int64  `json:"existing"`  // what they say is there already
-	Conflicts int64  `json:"conflicts"` // left out: something else is there under their id or key
-
+	Format    string `json:"format"`          // loci.export, or mcp-memory
+	Created   int64  `json:"created"`         // new records
+	Existing  int64  `json:"existing"`        // what they say is there already
+	Conflicts int64  `json:"conflicts"`       // left out: something else is there under their id or key
+	Moved     int64  `json:"moved,omitempty"` // ids of the input that stand for others here
 	// Skipped names the first 20 of the conflicts: the id in the input, and the id
 	// of the record that stayed.
 	Skipped []string `json:"skipped,omitempty"`
@@ -46,12 +46,9 @@ const maxSkipped = 20
 //
 // A session is stored whole or not at all: where one of its id is there, it and its
 // messages stay as they are.
-//
 // Files of a tree are known by their paths: a file that exists with the same content
 // counts as Existing, one with other content as a conflict. So does a directory.
-//
 // Links are stored where both ends are in the handle's namespace afterwards.
-//
 // The whole input is checked before anything is written, and the line and field of a
 // fault are named: half an import is worse than none. So the whole input is held in
 // memory. When the embedder does not answer, everything from there on is stored without
@@ -105,7 +102,8 @@ type importer struct {
 	revisions int64      // lines of them
 	ended     bool
 
-	ids map[ID]ID // what ids of the input became, where that differs
+	ids    map[ID]ID // what ids of the input became, where that differs
+	beside bool      // others write here, too: what was settled does not hold until it is stored
 
 	active  Space             // the active space that vectors are made for
 	writers []*encoder        // that make them
@@ -197,16 +195,10 @@ func (in *importer) exportLine(data []byte) error {
 
 // complete compares what was read with what the end line says was written.
 func (in *importer) complete(line *exportLine) error {
-	for _, c := range []struct {
-		field     string
-		want, got int64
-	}{
-		{"records", line.Records, in.records},
-		{"revision_lines", line.RevisionLines, in.revisions},
-		{"links", line.Links, int64(len(in.links))},
-	} {
-		if c.want != c.got {
-			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", c.field, c.want, c.got)
+	read := [...]int64{in.records, in.revisions, int64(len(in.links))}
+	for i, said := range [...]int64{line.Records, line.RevisionLines, line.Links} {
+		if field := [...]string{"records", "revision_lines", "links"}[i]; said != read[i] {
+			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", field, said, read[i])
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type fate struct {
 type settled struct {
 	ids   map[ID]*Record
 	slots map[string]holder
+	bare  map[string]bool // by namespace and kind: the store has nothing there; nil: the drafts know what is in their way
 }
 
 type holder struct {
@@ -28,7 +29,9 @@ type holder struct {
 	r  *Record
 }
 
-func newSettled() *settled { return &settled{ids: map[ID]*Record{}, slots: map[string]holder{}} }
+func newSettled(bare map[string]bool) *settled {
+	return &settled{map[ID]*Record{}, map[string]holder{}, bare}
+}
 
 // settle finds out what becomes of drafts, of which seen came before.
 func (in *importer) settle(ctx context.Context, drafts []*Imported, seen *settled, now time.Time) ([]fate, error) {
@@ -46,7 +49,7 @@ func (in *importer) settle(ctx context.Context, drafts []*Imported, seen *settle
 			fates[i].existing, fates[i].conflict = o.Existing, o.Conflict
 			continue
 		}
-		if err := in.settleOne(ctx, &drafts[i].Record, held[fates[i].id], &fates[i], seen, now); err != nil {
+		if err := in.settleOne(ctx, drafts[i], held[fates[i].id], &fates[i], seen, now); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +104,10 @@ func (m *Memory) settleIDs(ctx context.Context, drafts []*Imported, fates []fate
 
 // settleOne decides about a draft whose id is settled; held is the record there is
 // under that id.
-func (in *importer) settleOne(ctx context.Context, r, held *Record, f *fate, seen *settled, now time.Time) error {
+func (in *importer) settleOne(
+	ctx context.Context, d *Imported, held *Record, f *fate, seen *settled, now time.Time,
+) (err error) {
+	r := &d.Record
 	if held == nil {
 		held = seen.ids[f.id]
 	}
@@ -113,16 +119,14 @@ func (in *importer) settleOne(ctx context.Context, r, held *Record, f *fate, see
 		slot := digest(r.Namespace.Key(), string(r.Kind), r.Slot)
 		there, taken := seen.slots[slot]
 		if !taken {
-			present, err := in.m.slotHolder(ctx, r)
-			if err != nil {
+			if there, err = in.slotHolder(ctx, d, seen); err != nil {
 				return err
 			}
-			if present != nil && present.Expired(now) {
-				f.expired = present // no read finds it, so nobody would know what is in the way
-			} else if present != nil {
-				there, taken = holder{present.ID, present}, true
+			if taken = there.r != nil; taken && there.r.Expired(now) {
+				f.expired, taken = there.r, false // no read finds it, so nobody would know what is in the way
 			}
 		}
+		d.inWay = there
 		if taken {
 			if in.meet(f, r, "key", there); f.existing {
 				f.id = there.id
@@ -133,6 +137,31 @@ func (in *importer) settleOne(ctx context.Context, r, held *Record, f *fate, see
 	}
 	seen.ids[f.id] = r
 	return nil
+}
+
+// slotHolder finds what holds the slot of a draft. That is asked once, unless others write here: the store
+// refuses a change that wants a slot which was taken meanwhile. In a place without records nothing is asked.
+func (in *importer) slotHolder(ctx context.Context, d *Imported, seen *settled) (holder, error) {
+	if seen.bare == nil && !in.beside {
+		return d.inWay, nil
+	}
+	if place := digest(d.Namespace.Key(), string(d.Kind)); seen.bare != nil {
+		f := Filter{Within: []Namespace{d.Namespace}, Exact: true, Kinds: []Kind{d.Kind}, NotLive: true}
+		if _, asked := seen.bare[place]; !asked {
+			some, _, err := in.m.engine.store.Records(ctx, in.m.view.Tenant, f, Page{Limit: 1, NoText: true})
+			if seen.bare[place] = len(some) == 0; err != nil {
+				return holder{}, err
+			}
+		}
+		if seen.bare[place] {
+			return holder{}, nil
+		}
+	}
+	held, err := in.m.slotHolder(ctx, &d.Record)
+	if held != nil {
+		return holder{held.ID, held}, err
+	}
+	return holder{}, err
 }
 
 // meet compares a draft with the record that is in its place.

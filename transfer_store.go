@@ -48,7 +48,7 @@ func batches(drafts []*Imported) iter.Seq[[]*Imported] {
 // is stored: a record may name one that comes much later.
 func (in *importer) settleAll(ctx context.Context) error {
 	in.ids = map[ID]ID{}
-	seen := newSettled()
+	seen := newSettled(map[string]bool{})
 	for part := range batches(in.drafts) {
 		fates, err := in.settle(ctx, part, seen, in.m.engine.now())
 		if err != nil {
@@ -61,6 +61,7 @@ func (in *importer) settleAll(ctx context.Context) error {
 			}
 		}
 	}
+	in.report.Moved = int64(len(in.ids))
 	return nil
 }
 
@@ -84,7 +85,9 @@ func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
 		if err != nil {
 			return err
 		}
+		again := false
 		report, err := Commit(ctx, in.m, "import", nil, func(now time.Time) (Decision[ImportReport], error) {
+			in.beside, again = in.beside || again, true
 			return in.decide(ctx, drafts, vectors, now)
 		})
 		if err == nil {
@@ -116,7 +119,7 @@ func (in *importer) decide(
 	if active, err := in.m.expectedSpace(ctx, false); err != nil || active != in.active {
 		return d, cmp.Or(err, errMoved) // the vectors are not of the space they were made for
 	}
-	fates, err := in.settle(ctx, drafts, newSettled(), now)
+	fates, err := in.settle(ctx, drafts, newSettled(nil), now)
 	if err != nil {
 		return d, err
 	}

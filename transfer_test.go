@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -282,6 +283,59 @@ func TestImportOfMCPMemory(t *testing.T) {
 				t.Errorf("notes %q", got)
 			}
 		}
+	})
+}
+
+// slotAsker counts how often it is asked what holds a slot.
+type slotAsker struct {
+	loci.Store
+	asked int
+}
+
+func (s *slotAsker) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
+	if f.Slot != nil {
+		s.asked++
+	}
+	return s.Store.Records(ctx, t, f, p)
+}
+
+// An import asks the store at most once what holds the slot of a memory, and not at all where nothing was before.
+func TestImportAsksForSlotsOnce(t *testing.T) {
+	var file strings.Builder
+	for i := range 450 {
+		fmt.Fprintf(&file, `{"type":"entity","name":"Ann %d"}`+"\n", i)
+	}
+	s := &slotAsker{Store: memory.Open()}
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "m")
+	wantReport(t, imports(t, m, file.String()), 450, 0, 0)
+	if s.asked != 0 {
+		t.Errorf("asked %d times, and nothing was there", s.asked)
+	}
+	other := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "other")
+	locitest.Save(t, other, "something else")
+	s.asked = 0
+	wantReport(t, imports(t, other, file.String()), 450, 0, 0)
+	if s.asked != 450 {
+		t.Errorf("asked %d times for 450 memories", s.asked)
+	}
+}
+
+// What takes a key while an import is under way is met as if it had been there before.
+func TestImportMeetsWhatIsWrittenBeside(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		source := locitest.Bind(t, locitest.NewEngine(t, memory.Open(), loci.Options{}), "u")
+		fact := loci.NewFact{Content: "Rome", Subject: "ann", Predicate: "lives_in"}
+		locitest.StoreFact(t, source, fact)
+		h := &hooked{WordEmbedder: locitest.WordEmbedder{Name: "w"}}
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Embedder: h}), "m")
+		beside := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "m")
+		h.do = func() {
+			fact.Content = "Oslo"
+			locitest.StoreFact(t, beside, fact)
+		}
+		wantReport(t, imports(t, m, locitest.Exported(t, source)), 0, 0, 1)
 	})
 }
 

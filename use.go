@@ -3,6 +3,8 @@ package loci
 import (
 	"context"
 	"time"
+
+	"github.com/loci-memory/loci/internal/patience"
 )
 
 // How long a read waits until its uses are counted, and how long counting may take
@@ -39,19 +41,9 @@ func (m *Memory) touch(ctx context.Context, touches []Touch) {
 	if len(touches) == 0 {
 		return
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
-		defer cancel()
+	patience.Aside(ctx, useTimeout, usePatience, func(ctx context.Context) {
 		if err := m.engine.store.Touch(ctx, m.view.Tenant, touches); err != nil {
 			m.engine.opts.Logger.WarnContext(ctx, "uses were not counted", "memories", len(touches), "error", err)
 		}
-	}()
-	patience := time.NewTimer(usePatience)
-	defer patience.Stop()
-	select {
-	case <-done:
-	case <-patience.C:
-	}
+	})
 }

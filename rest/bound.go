@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/item"
 	"github.com/loci-memory/loci/session"
@@ -30,7 +31,7 @@ const wholeBody = -1
 // largest is what an object may have by the limit on its bytes.
 const largest = session.MaxMessageBytes / 4
 
-// maxLines is the most that an import may have in one request, in bytes.
+// maxLines is the most that a line of an import may have, in bytes.
 const maxLines = 32 << 20
 
 // bounds are the limits of values of requests by name, unless a value declares its own.
@@ -87,8 +88,8 @@ var bounds = map[string]bound{
 	"task_path":            {characters: checkpoint.MaxTaskPathBytes},
 	"data":                 {characters: (checkpoint.MaxValue + 2) / 3 * 4, members: largest},
 
-	// Of an export, whose lines the library checks: none is longer than the body, and each has 128 bytes and more.
-	"lines": {characters: maxLines, entries: maxLines / 128},
+	// Of an export, whose lines the library checks: none is longer than the body, and none weighs less than 2.
+	"lines": {characters: maxLines, entries: intake.MaxWeight / 2},
 
 	// Of a message and of a session as a document; the library checks the rest.
 	"id":           {characters: session.MaxMessageBytes, entries: loci.MaxLabels},
@@ -120,14 +121,8 @@ func (a *API) checkSizes(described *huma.RequestBody, body []byte) error {
 		return nil
 	}
 	s := a.resolve(described.Content["application/json"].Schema)
-	most := maxValues
-	for _, p := range s.Properties {
-		if p.MaxItems != nil && *p.MaxItems > maxValues { // the lines of an import
-			most = *p.MaxItems + len(s.Properties)
-		}
-	}
-	if n := jsonguard.CountValues(body); n > most {
-		return loci.Errorf(loci.TooLarge, "the body has %d values; the limit is %d: send less at once", n, most)
+	if n := jsonguard.CountValues(body); n > maxValues {
+		return loci.Errorf(loci.TooLarge, "the body has %d values; the limit is %d: send less at once", n, maxValues)
 	}
 	return a.checkSize("body", s, bytes.TrimLeft(body, " \t\r\n"))
 }

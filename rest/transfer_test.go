@@ -122,6 +122,34 @@ func TestTransferRefuses(t *testing.T) {
 	}
 }
 
+// TestImportIsBounded: a request that would take more than a second stores nothing, and says from where on it is
+// too much. A line may be short and stand for much.
+func TestImportIsBounded(t *testing.T) {
+	b := newBench(t, memory.Open(), nil)
+	ann := `{"type":"entity","name":"Ann","observations":["likes tea"]}`
+	entity := func(name string, n int) string {
+		return `{"type":"entity","name":"` + name + `","observations":[` + strings.Repeat(`"x",`, n-1) + `"x"]}`
+	}
+	many := func(line string, n int) []string { return slices.Repeat([]string{line}, n) }
+	for _, c := range []struct {
+		lines  []string
+		detail string
+	}{
+		{many(ann, 4001), "from line 4001 on"},
+		{[]string{ann, entity("Ann", 4000)}, "from line 2 on"},
+		{[]string{entity(strings.Repeat("n", 100_000), 100)}, "from line 1 on"},
+		{many(ann, 10_001), "body.lines has too many entries: send at most 10000"},
+	} {
+		r := b.send("POST", "/v1/import", importing(t, c.lines))
+		if r.status != 413 && r.status != 400 || !strings.Contains(r.body, c.detail) || len(r.body) > 1000 {
+			t.Errorf("%.50s: %d %.1000s; want %q", c.lines[0], r.status, r.body, c.detail)
+		}
+	}
+	if r := b.send("POST", "/v1/import", importing(t, many(ann, 4000))); !strings.Contains(r.body, `"created":1,"existing":3999`) {
+		t.Errorf("as much as there may be: %d %.1000s", r.status, r.body)
+	}
+}
+
 // TestExportSaysWhatItLeavesOut: tools keep memories where it does not look.
 func TestExportSaysWhatItLeavesOut(t *testing.T) {
 	b := newBench(t, memory.Open(), func(o *Options) {

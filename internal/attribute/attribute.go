@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -89,4 +90,28 @@ func With(metadata map[string]any, members map[string]any) map[string]any {
 	maps.Copy(all, metadata)
 	maps.Copy(all, members)
 	return all
+}
+
+// Fault says in words what keeps metadata from being stored: "" if nothing does. large: they have too many
+// bytes.
+func Fault(metadata map[string]any, names, bytes int) (fault string, large bool) {
+	if _, ok := metadata["content"]; ok {
+		return "metadata.content is reserved for the text itself: use another key", false
+	}
+	if len(metadata) == 0 {
+		return "", false
+	}
+	if len(metadata) > names {
+		return fmt.Sprintf("metadata has %d names; the limit is %d: leave some out", len(metadata), names), false
+	}
+	data, err := jsonform.Marshal(metadata)
+	switch {
+	case err != nil:
+		return "metadata is not JSON: " + jsonform.Fault(err), false
+	case jsonform.Replaced(data):
+		return "metadata has a text that is not valid UTF-8", false
+	case len(data) > bytes:
+		return fmt.Sprintf("metadata has %d bytes; the limit is %d: shorten it", len(data), bytes), true
+	}
+	return "", false
 }

@@ -67,6 +67,24 @@ func Guarded[T any](ctx context.Context, call func(context.Context) (T, error)) 
 	return call(ctx)
 }
 
+// Aside runs a function in its own goroutine, for at most a time, and waits a moment for it. A caller that
+// goes away does not stop it.
+func Aside(ctx context.Context, most, moment time.Duration, do func(context.Context)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+		defer cancel()
+		do(ctx)
+	}()
+	t := time.NewTimer(moment)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
 // Sleep waits for a time, or until the context ends, which is the error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

@@ -1,6 +1,7 @@
 import { on, segment, type CallOptions, type Transport } from "./transport.js";
 import { entry, shapes } from "./reply.js";
 import type { Event } from "./events.js";
+import { check, imports, inWhole, together } from "./transfer.js";
 
 export type MemoryKind = "note" | "fact" | "rule" | "episode" | "item" | "session" | "message" | "file" | "thread" | (string & {});
 export type MemoryState = "live" | "fading" | "waiting" | "superseded" | "forgotten" | "expired";
@@ -92,6 +93,8 @@ export interface ImportReport {
   conflicts: number;
   /** The first 20 of these. */
   skipped?: string[];
+  /** Ids of the lines that stand for others here. */
+  moved?: number;
 }
 
 /** Memories of every kind in one view, and the verbs of their lifecycle. */
@@ -218,9 +221,24 @@ export class Memories {
     return this.#t.send({ method: "GET", path: "/v1/export", reply: shapes.exported, query }, o);
   }
 
-  /** Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated. */
-  import(lines: string[], o?: CallOptions): Promise<ImportReport> {
-    return this.#t.send({ method: "POST", path: "/v1/import", reply: shapes.importReport, body: { lines }, fragile: true }, o);
+  /**
+   * Stores the lines of an export. What is there already is left alone, so that it may be repeated.
+   * More than the server imports with one request are several imports, each of them checked as a whole before it
+   * stores anything; an error says how many of them are stored. What belongs together, such as a session with its
+   * messages, must fit into one: else nothing is imported, and `loci import` takes the file.
+   */
+  async import(lines: string[], o?: CallOptions): Promise<ImportReport> {
+    const parts = imports(lines);
+    const done: ImportReport[] = [];
+    for (const part of parts) {
+      try {
+        done.push(await this.#t.send<ImportReport>({ method: "POST", path: "/v1/import", reply: shapes.importReport, body: { lines: part.lines }, fragile: true }, o));
+      } catch (error) {
+        throw inWhole(part, error, done.length, parts.length);
+      }
+      check(parts, done);
+    }
+    return together(done);
   }
 
   #path(id: string): string {

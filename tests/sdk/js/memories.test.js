@@ -53,6 +53,18 @@ it("exports, and imports elsewhere, with digits that numbers of JavaScript do no
   for (const { id, value } of (await client.memories.list({ kind: ["note"] })).memories) if (value) await client.memories.delete(id);
 });
 
+it("imports more lines than one request takes, in parts", async () => {
+  const there = client.as({ user: "gina" }).memories;
+  const lines = Array.from({ length: 4100 }, (_, i) => JSON.stringify({ type: "entity", name: `Ann ${i}` }));
+  expect(await there.import(lines)).toEqual({ format: "mcp-memory", created: 4100, existing: 0, conflicts: 0 });
+  const bad = [...lines.slice(0, 4050), '{"type":"entity"}', ...lines.slice(4050)];
+  await expect(there.import(bad)).rejects.toThrow("the first 1 of 2 parts of the lines are imported, the others are not: line 4051: name of the entity");
+  const large = JSON.stringify({ type: "entity", name: "Bob", observations: Array(4001).fill("x") });
+  await expect(there.import([lines[0], large])).rejects.toThrow("lines 2 to 2 belong together (entity), and are more than one request imports: nothing was imported");
+  const links = Array(10_000).fill('{"type":"link"}');
+  await expect(there.import(['{"type":"header"}', ...links])).rejects.toThrow("the file is cut short");
+});
+
 it("erases many memories", async () => {
   const { memories, notes } = client.as({ user: "dora" });
   for (const place of ["Rome", "Oslo"]) await notes.save({ content: `Was in ${place}.`, tags: ["trip"] });

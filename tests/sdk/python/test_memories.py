@@ -1,11 +1,13 @@
 """Memories of every kind in one view, and the verbs of their lifecycle."""
 
 import asyncio
+import json
 
 import pytest
 from conftest import Server
 
 from loci_memory import AsyncLoci, Loci, LociError
+from loci_memory.calls import transfer
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +138,44 @@ def test_delete_takes_every_id(everything):
         client.memories.delete(id := of(client, kind)["id"])
         with pytest.raises(LociError, match="no memory"):
             client.memories.get(id)
+
+
+def test_more_lines_than_one_request_imports(everything, monkeypatch):
+    client, _ = everything
+    monkeypatch.setattr(transfer, "MOST", 30)
+    there = client.with_options(user="dora").memories
+    lines = [json.dumps({"type": "entity", "name": f"Ann {i}"}) for i in range(9)]
+    assert there.import_lines(lines) == {"format": "mcp-memory", "created": 9, "existing": 0, "conflicts": 0}
+    assert there.import_lines(lines)["existing"] == 9
+    with pytest.raises(LociError, match="the first 1 of 3 parts of the lines are imported, the others are not: line 7: name of the entity") as refused:
+        there.import_lines([*lines[:6], '{"type":"entity"}', *lines[6:]])
+    assert "again" in refused.value.recovery
+    with pytest.raises(LociError, match=r"lines 2 to 2 belong together \(entity\), .* nothing was imported"):
+        there.import_lines([lines[0], json.dumps({"type": "entity", "name": "Bob", "observations": ["x"] * 9})])
+
+
+def test_parts_of_an_export_are_exports(everything, monkeypatch):
+    client, _ = everything
+    one, other, *_ = (m["id"] for m in client.memories.all() if m["kind"] in ("note", "fact", "rule", "episode"))
+    client.memories.link(one, "related_to", other)
+    lines = client.memories.export()["lines"]
+    assert transfer.imports(lines) == [transfer.Part(lines, list(range(1, len(lines) + 1)))]
+    monkeypatch.setattr(transfer, "MOST", 40)
+    parts = transfer.imports(lines)
+    assert len(parts) > 2 and sorted(n for part in parts for n in part.numbers[1:-1]) == list(range(2, len(lines)))
+    for part in parts:
+        read = [json.loads(line) for line in part.lines]
+        assert part.lines[0] == lines[0] and [lines[n - 1] for n in part.numbers[1:-1]] == part.lines[1:-1]
+        assert read[-1]["type"] == "end" and read[-1]["records"] == sum(line["type"] == "record" for line in read)
+        kinds = [line.get("kind") for line in read]
+        assert "message" not in kinds or "session" in kinds  # what belongs together stays together
+        assert "block" not in kinds or "file" in kinds
+    assert [line["type"] for line in map(json.loads, parts[-1].lines)][1:-1] == ["link"] * (len(parts[-1].lines) - 2)
+    # Ids are taken by the memories that were exported, and links would be lost between the parts: that is said.
+    with pytest.raises(LociError, match="stand for other memories here") as refused:
+        client.with_options(user="emil").memories.import_lines(lines)
+    assert "loci import" in refused.value.recovery
+    for damaged in (lines[:-1], [*lines[:-2], lines[-1]]):
+        with pytest.raises(LociError, match=r"cut short|links is"):
+            client.with_options(user="fred").memories.import_lines(damaged)
+    assert client.with_options(user="fred").memories.export()["lines"][1:-1] == []

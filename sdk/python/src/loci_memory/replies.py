@@ -417,6 +417,7 @@ class _ImportReport(TypedDict):
 
 class ImportReport(_ImportReport, total=False):
     skipped: list[str]  # the first 20 of these
+    moved: int  # ids of the lines that stand for others here
 
 
 class ErasedMemories(TypedDict):

@@ -6,8 +6,9 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from loci_memory.calls import JSON, view
+from loci_memory.calls import JSON, transfer, view
 from loci_memory.calls.call import given, on, some_texts
+from loci_memory.errors import LociError
 from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import AsyncTransport
 
@@ -167,8 +168,21 @@ class AsyncMemories:
         return await self._transport.run(view.export(kind, state))
 
     async def import_lines(self, lines: Sequence[str]) -> ImportReport:
-        """Stores the lines of an export, 32 MiB at most. What is there already is left alone, so that it may be repeated."""
-        return await self._transport.run(view.import_lines(lines))
+        """Stores the lines of an export. What is there already is left alone, so that it may be repeated.
+
+        More than the server imports with one request are several imports, each of them checked as a whole before it
+        stores anything; an error says how many of them are stored. What belongs together, such as a session with its
+        messages, must fit into one: else nothing is imported, and `loci import` takes the file.
+        """
+        parts = view.import_parts(lines)
+        done: list[ImportReport] = []
+        for part in parts:
+            try:
+                done.append(await self._transport.run(view.import_lines(part.lines)))
+            except LociError as err:
+                raise transfer.whole(part, err, done, len(parts)) from err
+            transfer.check(parts, done)
+        return transfer.together(done)
 
     async def stats(self) -> Stats:
         """Counts memories by kind and state."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loci_memory.calls import transfer
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment, some_texts, texts
 from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Links, Origin, Past, Places, Stats
 
@@ -74,8 +75,12 @@ def export(kind: Sequence[str] | None, state: Sequence[str] | None) -> Call[Expo
     return Call("GET", "/v1/export", Export, query=query)
 
 
+def import_parts(lines: Sequence[str]) -> list[transfer.Part]:
+    return transfer.imports(texts("lines", lines))
+
+
 def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
-    return Call("POST", "/v1/import", ImportReport, {"lines": texts("lines", lines)}, fragile=True)
+    return Call("POST", "/v1/import", ImportReport, {"lines": lines}, fragile=True)
 
 
 def erase(body: JSON) -> Call[ErasedMemories]:
