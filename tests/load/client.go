@@ -164,9 +164,9 @@ func (s *server) fill(ctx context.Context, tenant, user string, n int) error {
 	return nil
 }
 
-// bring imports memories for a user, thousands at once: a million come in minutes.
+// bring imports memories for a user, as many at once as one request takes: a million come in minutes.
 func (s *server) bring(ctx context.Context, tenant, user string, n int) error {
-	const most = 5000
+	const most = 3000
 	for from := 0; from < n; from += most {
 		lines := make([]string, min(most, n-from))
 		for i := range lines {
