@@ -42,6 +42,9 @@ func (d drafter) Join(x *tx, before *draft, n *batch.Needs) bool {
 func (d drafter) Close(x *tx) {
 	x.end()
 	x.stage()
+	if len(x.written) > maxSent {
+		return // nor is it sent
+	}
 	for i := range x.written {
 		_ = x.written[i].encode() // what cannot be encoded fails again when it is sent
 	}
