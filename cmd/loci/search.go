@@ -8,7 +8,6 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/jsonform"
-	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
@@ -66,8 +65,8 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := spelling.OneOf(c.In, "memories", "files"); err != nil {
-		return fmt.Errorf("--in: %w", err)
+	if err := checkNames("--in", []string{c.In}, "memories", "files"); err != nil {
+		return err
 	}
 	if c.In == "files" && (len(c.Tag) > 0 || c.Filter != "") {
 		return loci.Errorf(loci.Invalid, "--tag and --filter are for memories: files have no tags and no metadata")
