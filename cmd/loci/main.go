@@ -21,6 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/config"
 )
 
@@ -90,6 +91,9 @@ func (a *app) command(args []string) error {
 		return err
 	}
 	a.flags, a.json = global, global.JSON
+	if err := checkKey(parsed); err != nil {
+		return err
+	}
 	if node := parsed.Selected(); node != nil {
 		a.called = pathOf(node)
 	}
@@ -97,6 +101,17 @@ func (a *app) command(args []string) error {
 		return parsed.Run(a)
 	}
 	return a.paged(func() error { return parsed.Run(a) })
+}
+
+// checkKey refuses an empty idempotency key, which comes of a variable that a script did not
+// set: the command would run, and would not be safe to repeat.
+func checkKey(parsed *kong.Context) error {
+	for _, part := range parsed.Path {
+		if part.Flag != nil && part.Flag.Name == "idempotency-key" && part.Flag.Target.String() == "" {
+			return loci.Errorf(loci.Invalid, "--idempotency-key must not be empty: leave it out, or choose a key of 1 to 256 bytes")
+		}
+	}
+	return nil
 }
 
 // parse reads the arguments. Building the whole command line takes longer than most
