@@ -27,7 +27,7 @@ type searchCmd struct {
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
-	Kind     []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, session, message or file. Default: all but sessions, messages and files."`
+	Kind     []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file,thread" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, session, message, file or thread. Default: all but sessions, messages, files and threads."`
 	State    []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting" help:"Only memories in this state; may be repeated: live, fading or waiting. Default: all of these."`
 	width
 	filePlace
