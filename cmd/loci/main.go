@@ -91,7 +91,7 @@ func (a *app) command(args []string) error {
 		return err
 	}
 	a.flags, a.json = global, global.JSON
-	if err := checkKey(parsed); err != nil {
+	if err := checkEmpty(parsed); err != nil {
 		return err
 	}
 	if node := parsed.Selected(); node != nil {
@@ -103,12 +103,13 @@ func (a *app) command(args []string) error {
 	return a.paged(func() error { return parsed.Run(a) })
 }
 
-// checkKey refuses an empty idempotency key, which comes of a variable that a script did not
-// set: the command would run, and would not be safe to repeat.
-func checkKey(parsed *kong.Context) error {
+// checkEmpty refuses flags that are empty, which comes of a variable that a script did not set:
+// the command would not be safe to repeat, or look at more than is meant.
+func checkEmpty(parsed *kong.Context) error {
+	named := []string{"idempotency-key", "id", "in"}
 	for _, part := range parsed.Path {
-		if part.Flag != nil && part.Flag.Name == "idempotency-key" && part.Flag.Target.String() == "" {
-			return loci.Errorf(loci.Invalid, "--idempotency-key must not be empty: leave it out, or choose a key of 1 to 256 bytes")
+		if part.Flag != nil && slices.Contains(named, part.Flag.Name) && part.Flag.Target.String() == "" {
+			return loci.Errorf(loci.Invalid, "--%s must not be empty: leave it out, or give it a value", part.Flag.Name)
 		}
 	}
 	return nil
