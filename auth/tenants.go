@@ -112,8 +112,13 @@ func (k *Keys) SetTenant(
 // LimitTenant says how much a tenant may hold from now on. Every server of the store follows
 // within [MaxStale]. What is there already stays. NotFound: there is no such tenant.
 func (k *Keys) LimitTenant(ctx context.Context, by By, t loci.Tenant, q Quota) (Tenant, error) {
-	if q.Records < 0 || q.Bytes < 0 {
-		return Tenant{}, loci.Errorf(loci.Invalid, "a quota must not be negative: 0 is no bound")
+	for _, given := range []struct {
+		name  string
+		limit int64
+	}{{"records", q.Records}, {"bytes", q.Bytes}} {
+		if given.limit < 0 {
+			return Tenant{}, loci.Errorf(loci.Invalid, "%s is %d; it must be 0 or more: 0 is no limit", given.name, given.limit)
+		}
 	}
 	return k.changeTenant(ctx, by, t, "limit tenant", func(kept *keptTenant, _ time.Time) (map[string]any, error) {
 		if err := kept.mustBe(t); err != nil {

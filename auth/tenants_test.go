@@ -308,9 +308,12 @@ func TestQuotas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(one, loci.Quota{Records: 5, Bytes: 7})
-	for _, q := range []auth.Quota{{Records: -1}, {Bytes: -1}} {
+	for name, q := range map[string]auth.Quota{"records is -1": {Records: -1}, "bytes is -2": {Bytes: -2}} {
 		_, err := one.LimitTenant(t.Context(), by, acme, q)
 		locitest.WantCode(t, err, loci.Invalid)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v does not say that %s", err, name)
+		}
 	}
 	if _, events, err := one.Tenant(t.Context(), acme); err != nil || len(events) != 3 {
 		t.Errorf("%d events, %v", len(events), err)

@@ -46,7 +46,7 @@ func showSession(s *session.Session) wireSession {
 // The requests.
 type (
 	newSession struct {
-		ID             string          `json:"id,omitempty" doc:"1 to 256 bytes; absent: a new UUID"`
+		ID             string          `json:"id,omitempty" minLength:"1" doc:"1 to 256 bytes; absent: a new UUID"`
 		Metadata       json.RawMessage `json:"metadata,omitempty" doc:"A JSON object of up to 16 KiB"`
 		MaxMessages    int             `json:"max_messages,omitempty" doc:"Keep the newest so many messages, up to 1000000; absent: as the server is configured"`
 		TimeoutSeconds int64           `json:"timeout_seconds,omitempty" doc:"Expired after so much inactivity, up to ten years; absent: as the server is configured"`
@@ -69,7 +69,7 @@ type (
 	}
 	importSession struct {
 		Document document           `json:"document"`
-		ID       string             `json:"id,omitempty" doc:"Of the session; absent: the one in the document, else a new UUID"`
+		ID       string             `json:"id,omitempty" minLength:"1" doc:"Of the session; absent: the one in the document, else a new UUID"`
 		Mode     session.ImportMode `json:"mode,omitempty" enum:"new,append,replace" doc:"What to do with a session of the id: new, the default, refuses; append adds to its end; replace erases it, which needs the scope delete"`
 	}
 )

@@ -76,6 +76,21 @@ func TestReplaceNeedsDelete(t *testing.T) {
 	}
 }
 
+// TestEmptyIDOfASession: an id that was given and is empty is a mistake of the caller, who
+// would not find the session again under it; without one there is a new id.
+func TestEmptyIDOfASession(t *testing.T) {
+	b := newBench(t, memory.Open(), nil)
+	empty := `"document":{"format":"loci.session","version":1,"messages":[]}`
+	for path, rest := range map[string]string{"/v1/sessions": `"max_messages":1`, "/v1/sessions/import": empty} {
+		if r := b.send("POST", path, `{"id":"",`+rest+`}`); r.status != 400 || !strings.Contains(r.body, "body.id has too few characters: send at least 1") {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+		if r := b.send("POST", path, `{`+rest+`}`); r.status > 201 {
+			t.Errorf("%s without an id: %d %s", path, r.status, r.body)
+		}
+	}
+}
+
 // TestExportComesBack: a document that was exported is imported as it was, byte by
 // byte of its messages.
 func TestExportComesBack(t *testing.T) {

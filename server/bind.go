@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,9 +96,13 @@ func (b *Binding) Check() error {
 	if len(b.Addresses) == 0 {
 		return loci.Errorf(loci.Invalid, "there is no address to listen on")
 	}
-	for _, address := range b.Addresses {
+	for i, address := range b.Addresses {
 		if err := CheckAddress(address); err != nil {
 			return err
+		}
+		// Port 0 is another port each time.
+		if slices.Contains(b.Addresses[:i], address) && !strings.HasSuffix(address, ":0") {
+			return loci.Errorf(loci.Invalid, "the address %s comes twice: name it once", address)
 		}
 		host, _, err := net.SplitHostPort(address)
 		if err == nil && !strings.HasPrefix(address, unixPrefix) && !isLoopback(host) {

@@ -29,7 +29,7 @@ import (
 // TestWhereItMayListen: an address that others can reach needs callers that are asked and
 // TLS, and what is missing is named.
 func TestWhereItMayListen(t *testing.T) {
-	everywhere := []string{":7437", "0.0.0.0:7437", "[::]:7437", "10.0.0.1:7437", "example.com:80", "127.0.0.1:0,0.0.0.0:0"}
+	everywhere := []string{":7437", "0.0.0.0:7437", "[::]:7437", "10.0.0.1:7437", "example.com:80", "127.0.0.1:0,0.0.0.0:0", "10.0.0.1:0,10.0.0.1:0"}
 	for want, b := range map[string]Binding{
 		"there is no authentication": {TLS: TLSFiles, Certificate: "c", Key: "k"},
 		"no authentication":          {},
@@ -59,6 +59,9 @@ func TestWhereItMayListen(t *testing.T) {
 		"99999999999999999999\" must": {Addresses: []string{"127.0.0.1:99999999999999999999"}},
 		"by its whole path":           {Addresses: []string{"unix:loci.sock"}},
 		"handed over no socket":       {Addresses: []string{"systemd"}},
+		"127.0.0.1:7437 comes twice":  {Addresses: []string{"127.0.0.1:7437", "[::1]:7437", "127.0.0.1:7437"}},
+		"unix:/x comes twice":         {Addresses: []string{"unix:/x", "unix:/x"}},
+		"systemd comes twice":         {Addresses: []string{"systemd", "systemd"}},
 	} {
 		if b.Addresses == nil {
 			b.Addresses = []string{"127.0.0.1:0"}

@@ -32,6 +32,12 @@ the times.
 
 // Run measures and prints a table.
 func (c *speedCmd) Run(a *app) error {
+	if err := checkSizes(c.Sizes); err != nil {
+		return err
+	}
+	if c.Time <= 0 {
+		return loci.Errorf(loci.Invalid, "--time is %s; it must be more than 0s", c.Time)
+	}
 	binary, err := os.Executable()
 	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Msg: "this program cannot find its own file", Err: err}
@@ -50,6 +56,16 @@ func (c *speedCmd) Run(a *app) error {
 		return err
 	}
 	return a.printJSON(rows)
+}
+
+// checkSizes refuses stores without notes, in which there is nothing to search for.
+func checkSizes(sizes []int) error {
+	for _, size := range sizes {
+		if size < 1 {
+			return loci.Errorf(loci.Invalid, "--sizes is %d; it must be at least 1", size)
+		}
+	}
+	return nil
 }
 
 type growthCmd struct {
@@ -72,10 +88,8 @@ func (c *growthCmd) Run(a *app) error {
 	if err != nil {
 		return &loci.Error{Code: loci.Unavailable, Msg: "this program cannot find its own file", Err: err}
 	}
-	for _, size := range c.Sizes {
-		if size < 1 {
-			return loci.Errorf(loci.Invalid, "sizes is %d; it must be at least 1", size)
-		}
+	if err := checkSizes(c.Sizes); err != nil {
+		return err
 	}
 	cfg, err := a.configure()
 	if err != nil {

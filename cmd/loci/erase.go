@@ -20,7 +20,7 @@ type eraseCmd struct {
 	All    bool     `help:"Everything in the namespace."`
 	Tag    []string `sep:"none" short:"t" placeholder:"TAG" help:"Memories with this tag; may be repeated."`
 	Filter string   `placeholder:"JSON" help:"Memories whose metadata match."`
-	Kind   []string `sep:"none" placeholder:"KIND" values:"fact,item,rule,episode,session" help:"Memories of this kind: fact, item, rule, episode or session, which goes with its messages."`
+	Kind   []string `sep:"none" placeholder:"KIND" values:"fact,item,rule,episode,session" help:"Memories of this kind: fact (notes are facts, too), item, rule, episode or session, which goes with its messages."`
 	Expect *int64   `placeholder:"N" help:"How many memories you expect to erase. If the number is different, nothing is erased."`
 
 	TenantData   bool   `help:"Everything of the tenant, its audit log included. Needs the scope admin."`

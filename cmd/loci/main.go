@@ -21,6 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/config"
 )
 
@@ -90,6 +91,9 @@ func (a *app) command(args []string) error {
 		return err
 	}
 	a.flags, a.json = global, global.JSON
+	if err := checkEmpty(parsed); err != nil {
+		return err
+	}
 	if node := parsed.Selected(); node != nil {
 		a.called = pathOf(node)
 	}
@@ -97,6 +101,18 @@ func (a *app) command(args []string) error {
 		return parsed.Run(a)
 	}
 	return a.paged(func() error { return parsed.Run(a) })
+}
+
+// checkEmpty refuses flags that are empty, which comes of a variable that a script did not set:
+// the command would not be safe to repeat, or look at more than is meant.
+func checkEmpty(parsed *kong.Context) error {
+	named := []string{"idempotency-key", "id", "in"}
+	for _, part := range parsed.Path {
+		if part.Flag != nil && slices.Contains(named, part.Flag.Name) && part.Flag.Target.String() == "" {
+			return loci.Errorf(loci.Invalid, "--%s must not be empty: leave it out, or give it a value", part.Flag.Name)
+		}
+	}
+	return nil
 }
 
 // parse reads the arguments. Building the whole command line takes longer than most

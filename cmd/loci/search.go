@@ -8,7 +8,6 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/jsonform"
-	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/session"
 	"github.com/loci-memory/loci/tree"
 	"github.com/loci-memory/loci/view"
@@ -28,7 +27,7 @@ type searchCmd struct {
 	Explain  bool     `help:"Show how each score came about."`
 	In       string   `placeholder:"WHERE" values:"memories,files" default:"memories" help:"memories, or files: passages of text files with their lines. Default: memories."`
 	Path     string   `placeholder:"PATH" help:"With --in files: only this file, or below this directory."`
-	Kind     []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, session, message or file. Default: all but sessions, messages and files."`
+	Kind     []string `sep:"none" placeholder:"KIND" values:"note,fact,rule,episode,item,session,message,file,thread" help:"Only memories of this kind; may be repeated: note, fact, rule, episode, item, session, message, file or thread. Default: all but sessions, messages, files and threads."`
 	State    []string `sep:"none" placeholder:"STATE" values:"live,fading,waiting" help:"Only memories in this state; may be repeated: live, fading or waiting. Default: all of these."`
 	width
 	filePlace
@@ -66,8 +65,8 @@ func (c *searchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := spelling.OneOf(c.In, "memories", "files"); err != nil {
-		return fmt.Errorf("--in: %w", err)
+	if err := checkNames("--in", []string{c.In}, "memories", "files"); err != nil {
+		return err
 	}
 	if c.In == "files" && (len(c.Tag) > 0 || c.Filter != "") {
 		return loci.Errorf(loci.Invalid, "--tag and --filter are for memories: files have no tags and no metadata")

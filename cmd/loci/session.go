@@ -32,7 +32,7 @@ type sessionCmd struct {
 }
 
 type sessionCreateCmd struct {
-	ID          string        `arg:"" optional:"" help:"Its id, up to 256 bytes. Default: a new UUID."`
+	ID          *string       `arg:"" optional:"" help:"Its id, up to 256 bytes. Default: a new UUID."`
 	Metadata    []string      `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object; may be repeated."`
 	MaxMessages int           `placeholder:"N" help:"The most messages to keep. Default: the setting sessions.max_messages."`
 	Timeout     time.Duration `placeholder:"DURATION" help:"How long without activity until it expires, at least 1s. Default: the setting sessions.timeout."`
@@ -41,7 +41,12 @@ type sessionCreateCmd struct {
 
 // Run makes a session.
 func (c *sessionCreateCmd) Run(a *app) error {
-	in := session.New{ID: c.ID, MaxMessages: c.MaxMessages, TimeoutSeconds: int64(c.Timeout / time.Second)}
+	in := session.New{MaxMessages: c.MaxMessages, TimeoutSeconds: int64(c.Timeout / time.Second)}
+	if c.ID != nil {
+		if in.ID = *c.ID; in.ID == "" { // of a variable that a script did not set
+			return loci.Errorf(loci.Invalid, "<id> must not be empty: leave it out for a new UUID")
+		}
+	}
 	if err := checkTimeout(c.Timeout); err != nil {
 		return err
 	}
@@ -104,6 +109,9 @@ func (*sessionAppendCmd) Help() string {
 
 // Run appends messages.
 func (c *sessionAppendCmd) Run(a *app) error {
+	if c.ID == "" { // would be a new session at each call, under an id that is not shown
+		return loci.Errorf(loci.Invalid, "<id> must not be empty: name the session")
+	}
 	messages, err := c.messages(a)
 	if err != nil {
 		return err

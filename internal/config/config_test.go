@@ -263,6 +263,18 @@ func TestConfigSizeIsLimited(t *testing.T) {
 	}
 }
 
+// TestLimitsOfDurations: a fault says the whole range of its own setting, as people write it.
+func TestLimitsOfDurations(t *testing.T) {
+	for text, want := range map[string]string{
+		"idempotency_ttl: 90000h": `"90000h" must be from 1ms to 8784h`, "timeouts: {read: 0s}": `"0s" must be from 1ms to 10m`,
+		"metrics: {every: 0s}": `"0s" must be from 1s to 1h`, "metrics: {every: 1ms}": `"1ms" must be from 1s to 1h`,
+	} {
+		if _, err := load(t, text, nil, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestNestedListsTakeLittle: a value that is compared when the file is read again was quoted once for each list
 // around it, and doubled each time.
 func TestNestedListsTakeLittle(t *testing.T) {

@@ -226,11 +226,7 @@ func setMetrics(c *Config, v string) (err error) {
 }
 
 func setMetricsEvery(c *Config, v string) error {
-	err := setDuration(&c.Metrics.Every, v, time.Hour)
-	if err == nil && c.Metrics.Every < time.Second {
-		err = fmt.Errorf("%q must be 1s to 1h", v)
-	}
-	return err
+	return setDurationFrom(&c.Metrics.Every, v, time.Second, time.Hour)
 }
 
 // setCosine reads a cosine; empty is zero.
@@ -286,13 +282,28 @@ func setSessionTimeout(field *time.Duration, v string) error {
 }
 
 func setDuration(field *time.Duration, v string, most time.Duration) error {
+	return setDurationFrom(field, v, time.Millisecond, most)
+}
+
+func setDurationFrom(field *time.Duration, v string, least, most time.Duration) error {
 	d, err := time.ParseDuration(v)
 	if err != nil {
 		return fmt.Errorf("%q must be a duration such as 15s, 10m or 24h", v)
 	}
-	if d < time.Millisecond || d > most {
-		return fmt.Errorf("%q must be from 1ms to %s", v, most)
+	if d < least || d > most {
+		return fmt.Errorf("%q must be from %s to %s", v, least, short(most))
 	}
 	*field = d
 	return nil
+}
+
+// short is a duration as people write it: 1h, where Go writes 1h0m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
