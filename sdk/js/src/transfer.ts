@@ -43,9 +43,10 @@ export function imports(lines: string[]): Part[] {
   const isExport = first.type === "header";
   if (isExport) checkEnd(read, all);
   const groups = grouped(read, lines).sort((a, b) => a.path - b.path);
-  const parts: Group[][] = [[]];
+  const parts: Group[][] = [];
+  let load = { weight: 0, bytes: 0, lines: 0 }; // of the last part
   for (const group of groups) {
-    if (!fits([group])) {
+    if (!takes({ weight: 0, bytes: 0, lines: 0 }, group)) {
       const about = read[group.numbers[0]! - 1]!;
       throw new LociError(
         "too_large",
@@ -53,11 +54,16 @@ export function imports(lines: string[]): Part[] {
         { recovery: byCommand },
       );
     }
-    const last = parts.at(-1)!;
-    if (last.length > 0 && (!fits([...last, group]) || group.links > 0 !== last[0]!.links > 0)) parts.push([]);
+    if (parts.length === 0 || !takes(load, group) || group.links > 0 !== parts.at(-1)![0]!.links > 0) {
+      parts.push([]);
+      load = { weight: 0, bytes: 0, lines: 0 };
+    }
     parts.at(-1)!.push(group);
+    load.weight += group.weight;
+    load.bytes += group.bytes;
+    load.lines += group.numbers.length;
   }
-  return parts.map((part) => partOf(part, read, lines, isExport));
+  return parts.length > 0 ? parts.map((part) => partOf(part, read, lines, isExport)) : whole;
 }
 
 /** An error of a part with the numbers of the lines that were given, and with what is stored already. */
@@ -132,9 +138,9 @@ function add(group: Group, at: number, line: Line, text: string): void {
   group.names ||= group.links > 0 || !!body["supersedes"] || !!body["superseded_by"];
 }
 
-function fits(groups: Group[]): boolean {
-  const sum = (count: (one: Group) => number) => groups.reduce((total, one) => total + count(one), 0);
-  return sum((g) => g.weight) <= bounds.weight - 8 && sum((g) => g.bytes) <= bounds.bytes && sum((g) => g.numbers.length) <= bounds.lines;
+/** Whether a part takes one more group. The header and the end weigh something, too. */
+function takes(load: typeof bounds, group: Group): boolean {
+  return load.weight + group.weight <= bounds.weight - 8 && load.bytes + group.bytes <= bounds.bytes && load.lines + group.numbers.length <= bounds.lines;
 }
 
 function grouped(read: Line[], lines: string[]): Group[] {

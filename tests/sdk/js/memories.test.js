@@ -65,6 +65,35 @@ it("imports more lines than one request takes, in parts", async () => {
   await expect(there.import(['{"type":"header"}', ...links])).rejects.toThrow("the file is cut short");
 });
 
+it("weighs lines as the server does", async () => {
+  let sent = 0; // lines in the last request
+  const counting = (url, init) => {
+    sent = JSON.parse(init.body).lines.length;
+    return fetch(url, init);
+  };
+  const { memories } = new LociClient({ baseUrl: server.url, fetch: counting });
+  const lines = [
+    { type: "entity", name: "Ann".repeat(99), entityType: "person", observations: ["walks", "runs", "é".repeat(700)] },
+    { type: "record", kind: "note", text: "x".repeat(5000) },
+    { type: "record", kind: "note", text: "ñ".repeat(800_000) },
+    { type: "record", kind: "checkpoint", body: { data: "y".repeat(90_000) } },
+    { type: "revision", text: "z".repeat(9000) },
+    { type: "relation", from: "a", to: "b" },
+  ].map((line) => JSON.stringify(line)).concat("no JSON", "[1]", Array(1500).fill('{"type":"entity"}'));
+  const of = (n) => [...lines, ...Array(n).fill('{"type":"link"}')];
+  const refusal = (n) => memories.import(of(n)).catch((error) => error.code); // nothing of it can be stored
+  let [one, more] = [0, 4000]; // so many links go in one request, and so many do not
+  while (more - one > 1) {
+    const n = Math.floor((one + more) / 2);
+    expect(await refusal(n)).toBe("invalid");
+    if (sent === of(n).length) one = n;
+    else more = n;
+  }
+  expect([one > 0, more < 4000]).toEqual([true, true]);
+  const raw = (n) => fetch(`${server.url}/v1/import`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ lines: of(n) }) });
+  expect([(await raw(one)).status, (await raw(more)).status]).toEqual([400, 413]);
+});
+
 it("erases many memories", async () => {
   const { memories, notes } = client.as({ user: "dora" });
   for (const place of ["Rome", "Oslo"]) await notes.save({ content: `Was in ${place}.`, tags: ["trip"] });

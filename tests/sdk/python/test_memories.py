@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import sys
 
 import pytest
 from conftest import Server
 
 from loci_memory import AsyncLoci, Loci, LociError
-from loci_memory.calls import transfer
+from loci_memory.calls import transfer, view
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +153,59 @@ def test_more_lines_than_one_request_imports(everything, monkeypatch):
     assert "again" in refused.value.recovery
     with pytest.raises(LociError, match=r"lines 2 to 2 belong together \(entity\), .* nothing was imported"):
         there.import_lines([lines[0], json.dumps({"type": "entity", "name": "Bob", "observations": ["x"] * 9})])
+
+
+# Lines of every weight; the server refuses what they say, and what weighs too much before that.
+WEIGHTY = [
+    json.dumps({"type": "entity", "name": "Ann" * 99, "entityType": "person", "observations": ["walks", "runs", "é" * 700]}),
+    json.dumps({"type": "record", "kind": "note", "text": "x" * 5000}),
+    json.dumps({"type": "record", "kind": "note", "text": "ñ" * 800_000}),
+    json.dumps({"type": "record", "kind": "checkpoint", "body": {"data": "y" * 90_000}}),
+    json.dumps({"type": "revision", "text": "z" * 9000}),
+    json.dumps({"type": "relation", "from": "a", "to": "b"}),
+    "no JSON",
+    "[1]",
+]
+
+
+def test_lines_weigh_what_they_weigh_for_the_server(everything):
+    client, _ = everything
+    weight = transfer._weight([transfer._read(line) for line in WEIGHTY], WEIGHTY)
+    rest = transfer.MOST - weight
+    fives, twos = divmod(rest, 5)
+    while twos % 2:  # 5s and 2s that come to just what is left
+        fives, twos = fives - 1, twos + 5
+    lines = [*WEIGHTY, *['{"type":"entity"}'] * fives, *['{"type":"link"}'] * (twos // 2)]
+    assert transfer.imports(lines) == [transfer.Part(lines, list(range(1, len(lines) + 1)))]
+    for count, code in ((len(lines), "invalid"), (len(lines) + 1, "too_large")):
+        with pytest.raises(LociError) as refused:
+            client._transport.run(view.import_lines([*lines, '{"type":"link"}'][:count]))
+        assert refused.value.code == code, refused.value
+
+
+def test_parts_cost_as_their_lines_do(monkeypatch):
+    def calls(n: int) -> int:
+        monkeypatch.setattr(transfer, "MOST", 5 * n - 1)  # a large part, and a small one
+        lines, counted = [json.dumps({"type": "entity", "name": f"Ann {i}"}) for i in range(n)], 0
+
+        def count(*_: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            parts = transfer.imports(lines)
+        finally:
+            sys.setprofile(None)
+        assert len(parts) == 2
+        return counted
+
+    assert calls(2000) < 5 * calls(500)
+
+
+def test_headers_alone_are_one_import():
+    lines = ['{"type":"header"}'] * 10_000 + ['{"type":"end"}']
+    assert [part.lines for part in transfer.imports(lines)] == [lines]
 
 
 def test_parts_of_an_export_are_exports(everything, monkeypatch):

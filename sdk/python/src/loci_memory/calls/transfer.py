@@ -36,6 +36,25 @@ class _Group:
         self.path = -1  # of a file: how long it is; directories come before what is in them
 
 
+class _Load:
+    """What the groups of a part come to."""
+
+    def __init__(self) -> None:
+        self.weight = self.bytes = self.lines = 0
+
+    def takes(self, group: _Group) -> bool:
+        return (
+            self.weight + group.weight <= MOST - 8  # the header and the end weigh something, too
+            and self.bytes + group.bytes <= MOST_BYTES
+            and self.lines + len(group.numbers) <= LINES
+        )
+
+    def add(self, group: _Group) -> None:
+        self.weight += group.weight
+        self.bytes += group.bytes
+        self.lines += len(group.numbers)
+
+
 def imports(lines: list[str]) -> list[Part]:
     """The imports that lines come to; one if they fit, or if the server is to say what is wrong with them."""
     whole = Part(lines, list(range(1, len(lines) + 1)))
@@ -49,9 +68,10 @@ def imports(lines: list[str]) -> list[Part]:
     if export:
         _check_end(read)
     groups = sorted(_groups(read, lines), key=lambda group: group.path)
-    parts: list[list[_Group]] = [[]]
+    parts: list[list[_Group]] = []
+    load = _Load()  # of the last part
     for group in groups:
-        if not _fits([group]):
+        if not _Load().takes(group):
             about = read[group.numbers[0] - 1]
             kind = about.get("kind") or about.get("type")
             raise LociError(
@@ -60,10 +80,12 @@ def imports(lines: list[str]) -> list[Part]:
                 "nothing was imported",
                 recovery=_BY_COMMAND,
             )
-        if parts[-1] and (not _fits([*parts[-1], group]) or bool(group.links) != bool(parts[-1][0].links)):
+        if not parts or not load.takes(group) or bool(group.links) != bool(parts[-1][0].links):
             parts.append([])
+            load = _Load()
         parts[-1].append(group)
-    return [_part(part, read, lines, export) for part in parts]
+        load.add(group)
+    return [_part(part, read, lines, export) for part in parts] or [whole]
 
 
 def whole(part: Part, error: LociError, done: Sequence[ImportReport], parts: int) -> LociError:
@@ -146,11 +168,6 @@ def _line_weight(read: JSON, line: str) -> int:
 
 def _weight(read: Sequence[JSON], lines: Sequence[str]) -> int:
     return sum(map(_line_weight, read, lines))
-
-
-def _fits(groups: Sequence[_Group]) -> bool:
-    lines = sum(len(group.numbers) for group in groups)
-    return sum(group.weight for group in groups) <= MOST - 8 and sum(group.bytes for group in groups) <= MOST_BYTES and lines <= LINES
 
 
 def _groups(read: Sequence[JSON], lines: Sequence[str]) -> Iterator[_Group]:
