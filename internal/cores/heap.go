@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"sync/atomic"
 )
 
@@ -30,33 +31,51 @@ func RoomyHeap() (end func()) {
 		return func() {}
 	}
 	roomy.Add(1)
-	var ended atomic.Bool
-	watch(&ended, usualPercent)
-	return func() {
-		if ended.CompareAndSwap(false, true) {
-			roomy.Add(-1)
-			debug.SetGCPercent(usualPercent)
-		}
-	}
+	h := &heap{percent: usualPercent}
+	h.watch()
+	return h.end
 }
 
-// watch adapts the percentage after each collection, before the next one can be due.
-func watch(ended *atomic.Bool, percent int) {
-	one := &struct{ self *atomic.Bool }{ended} // which nobody holds, so that the next collection finds it
-	runtime.AddCleanup(one, func(ended *atomic.Bool) {
-		if ended.Load() {
-			return
-		}
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
-		next := percentFor(live[0].Value.Uint64())
-		// Each change stops everything for a moment, so a small one is not made.
-		if next == usualPercent && percent != next || next < percent*7/8 || next > percent*9/8 {
-			debug.SetGCPercent(next)
-			percent = next
-		}
-		watch(ended, percent)
-	}, ended)
+// A heap is adapted to soon after each collection.
+type heap struct {
+	mu      sync.Mutex
+	percent int // of garbage that is left
+	ended   bool
+}
+
+// watch waits for the next collection.
+func (h *heap) watch() {
+	one := &struct{ h *heap }{h} // which nobody holds, so that the next collection finds it
+	runtime.AddCleanup(one, (*heap).adapt, h)
+}
+
+// adapt sets how much garbage is left before the next collection.
+func (h *heap) adapt() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	next := percentFor(live[0].Value.Uint64())
+	// Each change stops everything for a moment, so a small one is not made, unless it leads to what is usual.
+	small := next >= h.percent*7/8 && next <= h.percent*9/8
+	if !small || next == usualPercent && h.percent != next {
+		debug.SetGCPercent(next)
+		h.percent = next
+	}
+	h.watch()
+}
+
+func (h *heap) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		h.ended = true
+		roomy.Add(-1)
+		debug.SetGCPercent(usualPercent)
+	}
 }
 
 // percentFor is how much garbage may be left where so much is in use.

@@ -23,6 +23,7 @@ type drafter struct {
 	t *tenant
 }
 
+// A draft is some jobs that were decided so.
 type draft = batch.Draft[*tx]
 
 // Follow implements [batch.Drafter].
@@ -43,7 +44,7 @@ func (d drafter) Close(x *tx) {
 	x.end()
 	x.stage()
 	if len(x.written) > maxSent {
-		return // nor is it sent
+		return // it will not be sent
 	}
 	for i := range x.written {
 		_ = x.written[i].encode() // what cannot be encoded fails again when it is sent

@@ -26,7 +26,7 @@ const (
 
 // emit takes a part that is to be written.
 func (x *tx) emit(ops *batch.Ops) {
-	if x.guessed { // its statements are made when it is sent
+	if x.guessed { // its statements are made once all jobs have decided
 		x.parts = append(x.parts, ops)
 		return
 	}

@@ -112,7 +112,7 @@ type Batch struct {
 
 	Handing bool // what the batch does to what searches find is noted, too
 
-	marks   map[string]loci.Mark // of namespaces that it is about, by their keys
+	marks   map[string]loci.Mark // that [Known.Join] has found, by the keys of their namespaces
 	spaced  bool                 // Spaces are all there are
 	came    map[loci.ID]*coming  // records that came or changed, of which all is at hand
 	named   []Place              // namespaces that readers must learn of
@@ -211,7 +211,6 @@ func (b *Batch) place(n loci.Namespace) *Place {
 	mark, ok := b.marks[key]
 	if !ok {
 		mark = b.State.NameKey.Mark(n)
-		b.marks[key] = mark
 	}
 	w := b.Places[mark]
 	if w == nil {
@@ -273,7 +272,6 @@ func (b *Batch) Forget() {
 	clear(b.Spaces)
 	clear(b.Changes)
 	clear(b.Left)
-	clear(b.marks)
 }
 
 // Touches decides about uses that move expiry times, and counts them all.

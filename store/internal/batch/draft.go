@@ -112,10 +112,10 @@ func (q *Queue[T]) drop() {
 	q.follow(nil)
 }
 
-// share is how many jobs are decided ahead. Where many write, half of them are decided while the other
-// half is committed; else all of them would wait for the same answer, and the database for them.
-// About half, a third to two thirds: a power of two, as stores insert so many rows at once. It needs the
-// desk.
+// share is how many jobs are decided ahead. Where many write, about half of them are decided while the
+// others are committed; else all of them would wait for the same answer, and the database for them.
+// It is a power of two, since stores insert so many rows at once, and so a third to two thirds of them. It
+// needs the desk.
 func (q *Queue[T]) share() int {
 	if q.crowd < crowded {
 		return maxBatch
@@ -170,11 +170,13 @@ func (q *Queue[T]) take(d Drafter[T], before *Draft[T], jobs []*Job[T]) {
 	if q.draft == nil {
 		q.draft = newDraft(d, before)
 	}
-	if whole = q.draft.join(d, before, jobs); whole && len(q.draft.jobs) >= q.share() {
-		whole = false
-		q.draft.close(d)
-		whole = true
+	if !q.draft.join(d, before, jobs) {
+		return
 	}
+	if len(q.draft.jobs) >= q.share() {
+		q.draft.close(d)
+	}
+	whole = true
 }
 
 // leave takes back a job that is not begun, for its caller; false: it is.

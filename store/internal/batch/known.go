@@ -107,10 +107,7 @@ func (k *Known) Forget() {
 	k.forget()
 }
 
-func (k *Known) forget() {
-	k.last, k.places, k.spaces = State{}, nil, nil
-	k.marks = nil
-}
+func (k *Known) forget() { k.last, k.places, k.spaces = State{}, nil, nil }
 
 // Learn takes in a batch that was committed, and what its jobs needed.
 func (k *Known) Learn(b *Batch, n *Needs) {
