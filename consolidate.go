@@ -24,11 +24,6 @@ const (
 	leastPrompt        = 4_000 // tokens; room for the instructions, some memories and an episode
 )
 
-// retryAfter is how long an episode waits after its nth failed attempt.
-func retryAfter(attempts int) time.Duration {
-	return 60 * time.Second << min(max(attempts, 0), maxDigestAttempts)
-}
-
 // ConsolidateOptions bound a run of [Engine.Consolidate]. The zero value only
 // reports what would be done.
 type ConsolidateOptions struct {

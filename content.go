@@ -73,11 +73,14 @@ func CheckJSON(what string, data []byte) error {
 }
 
 func checkMetadata(metadata map[string]any) error {
-	fault, large := attribute.Fault(metadata, MaxMetadataNames, MaxMetadataBytes)
-	if fault == "" {
+	switch fault, large := attribute.Fault(metadata, MaxMetadataNames, MaxMetadataBytes); {
+	case fault == "":
 		return nil
+	case large:
+		return Errorf(TooLarge, "%s", fault)
+	default:
+		return Errorf(Invalid, "%s", fault)
 	}
-	return Errorf(map[bool]Code{false: Invalid, true: TooLarge}[large], "%s", fault)
 }
 
 // redactJSON redacts every string inside a JSON object, keys included.

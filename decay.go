@@ -110,15 +110,6 @@ func (r *Record) waning(at time.Time) bool {
 		last && (!r.EndsAt.IsZero() || !r.Decay.IsZero() && r.Decay.Confidence < ActiveConfidence))
 }
 
-// laterOf returns the later of two moments: a clock that was set back takes
-// nothing back.
-func laterOf(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // checkImportance refuses what is not 0 to 10.
 func checkImportance(importance float64) error {
 	if !(importance >= 0 && importance <= MaxImportance) {

@@ -64,7 +64,7 @@ func (b *episodeBody) conclude(outcome EpisodeStatus, now time.Time) {
 	}
 	b.Attempts++
 	if outcome == Failed {
-		b.RetryAt = now.Add(retryAfter(b.Attempts))
+		b.RetryAt = now.Add(60 * time.Second << min(max(b.Attempts, 0), maxDigestAttempts)) // longer with each failure
 	}
 }
 

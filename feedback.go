@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/decay"
 	"github.com/loci-memory/loci/internal/maturity"
 )
 
@@ -97,7 +98,7 @@ func (m *Memory) mark(
 			return none, err
 		}
 		body.Applied++
-		body.AppliedAt = laterOf(now, body.AppliedAt)
+		body.AppliedAt = decay.Later(now, body.AppliedAt)
 		events, err := rate(&r, &body, now)
 		if err != nil {
 			return none, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/loci-memory/loci/internal/decay"
 )
 
 // memoryKind refuses what is neither fact, rule nor episode.
@@ -69,7 +71,7 @@ func (m *Memory) reviveFact(ctx context.Context, r *Record, now time.Time) error
 			return Errorf(Conflict, "the fact %s holds the key of the expired fact %s: store it again", holder.ID, r.ID)
 		}
 	}
-	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
 	return setFact(r, body)
 }
 
@@ -81,7 +83,7 @@ func reviveRule(r *Record, now time.Time) error {
 	if !r.Live {
 		return Errorf(Conflict, "the rule %s was forgotten: store it again", r.ID)
 	}
-	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
 	return setRule(r, body)
 }
 
@@ -118,7 +120,7 @@ func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err er
 			return d, err
 		}
 		typ = EventRetracted
-		body.Validity, body.RetractedAt = Retracted, laterOf(now, r.CreatedAt)
+		body.Validity, body.RetractedAt = Retracted, decay.Later(now, r.CreatedAt)
 		if err := setFact(&r, body); err != nil {
 			return d, err
 		}
@@ -230,7 +232,7 @@ func (m *Memory) revive(ctx context.Context, r *Record, now time.Time) (forgotte
 			return false, err
 		}
 		r.Live, body.ForgottenAt, body.Validity = true, time.Time{}, Active
-		body.ConfirmedAt = laterOf(now, body.ConfirmedAt)
+		body.ConfirmedAt = decay.Later(now, body.ConfirmedAt)
 		return true, setRule(r, body)
 	}
 	body, err := readEpisode(r)
@@ -251,7 +253,7 @@ func (m *Memory) unretract(ctx context.Context, r *Record, now time.Time) (bool,
 		body.Validity = Superseded
 		return true, setFact(r, body)
 	}
-	r.Live, body.Validity, body.ConfirmedAt = true, Active, laterOf(now, body.ConfirmedAt)
+	r.Live, body.Validity, body.ConfirmedAt = true, Active, decay.Later(now, body.ConfirmedAt)
 	body.ValidUntil, body.ClosedAt = time.Time{}, time.Time{}
 	r.Slot = m.engine.factSlot(r, &body)
 	holder, err := m.slotHolder(ctx, r)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/decay"
 	"github.com/loci-memory/loci/internal/fence"
 )
 
@@ -71,7 +72,7 @@ func (m *Memory) decideRevision(
 	if err != nil {
 		return none, err
 	}
-	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
 	value, metadata, err := splitAttributes(r.Attributes)
 	if err != nil {
 		return none, err

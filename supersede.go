@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/decay"
 )
 
 func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (Decision[Stored], error) {
@@ -129,7 +131,7 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 		return Decision[Stored]{}, err
 	}
 	r.Version++
-	body.ConfirmedAt, body.Validity = laterOf(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
 	for _, tag := range tags {
 		if !slices.Contains(r.Tags, tag) && len(r.Tags) < MaxTags {
 			r.Tags = append(slices.Clone(r.Tags), tag)
@@ -158,9 +160,9 @@ func (m *Memory) giveWay(
 	noted := body.Validity
 	superseded = r.validityAt(noted, now) != Expired
 	if fromNow {
-		next.ValidFrom = laterOf(next.ValidFrom, body.ValidFrom)
+		next.ValidFrom = decay.Later(next.ValidFrom, body.ValidFrom)
 	}
-	body.ValidUntil, body.ClosedAt = laterOf(next.ValidFrom, body.ValidFrom), laterOf(now, r.CreatedAt)
+	body.ValidUntil, body.ClosedAt = decay.Later(next.ValidFrom, body.ValidFrom), decay.Later(now, r.CreatedAt)
 	if superseded {
 		next.Supersedes = r.ID
 		body.Validity, body.SupersededBy = Superseded, by

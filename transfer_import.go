@@ -195,10 +195,15 @@ func (in *importer) exportLine(data []byte) error {
 
 // complete compares what was read with what the end line says was written.
 func (in *importer) complete(line *exportLine) error {
-	read := [...]int64{in.records, in.revisions, int64(len(in.links))}
-	for i, said := range [...]int64{line.Records, line.RevisionLines, line.Links} {
-		if field := [...]string{"records", "revision_lines", "links"}[i]; said != read[i] {
-			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", field, said, read[i])
+	for _, c := range []struct {
+		field      string
+		said, read int64
+	}{
+		{"records", line.Records, in.records}, {"revision_lines", line.RevisionLines, in.revisions},
+		{"links", line.Links, int64(len(in.links))},
+	} {
+		if c.said != c.read {
+			return Errorf(Invalid, "%s is %d but %d were read: the file is damaged", c.field, c.said, c.read)
 		}
 	}
 	return nil

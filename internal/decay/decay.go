@@ -68,3 +68,11 @@ func Halved(moment, now time.Time, halfLife time.Duration) float64 {
 	}
 	return math.Exp(-math.Ln2 * float64(max(0, now.UnixMilli()-moment.UnixMilli())) / float64(halfLife.Milliseconds()))
 }
+
+// Later returns the later of two moments: a clock that was set back takes nothing back.
+func Later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
