@@ -134,30 +134,33 @@ func (s *server) overload(ctx context.Context, surface string, each time.Duratio
 
 // fairness measures what others feel of a tenant that asks for ten times its share, and of
 // one that makes the server load large indexes. The loads of a table are sent in turn several
-// times, and each is compared with its share before it.
+// times, and each is compared with its share before it, at the rate that the machine had a
+// moment earlier: a share of what it could do at another time is another load.
 func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold int) error {
-	peak := middle(3, func(int) float64 { return s.closed(ctx, work{surface: "REST", tenants: tenants}, each/2) })
-	share := peak / float64(len(tenants))
 	others := work{surface: "REST", tenants: tenants[1:]}
 	heavy := work{surface: "REST", tenants: tenants[:1]}
-	rate := 0.5 * share * float64(len(others.tenants))
-	beside := func(do func(context.Context)) result {
+	beside := func(share float64, do func(context.Context, float64)) result {
 		around, end := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { defer close(done); do(around) }()
+		go func() { defer close(done); do(around, share) }()
 		time.Sleep(each / 5)
-		r := s.open(ctx, others, rate, each)
+		r := s.open(ctx, others, 0.5*share*float64(len(others.tenants)), each)
 		end()
 		<-done
 		return r
 	}
-	its := func(ctx context.Context) { s.open(ctx, heavy, share, time.Hour) }
+	its := func(ctx context.Context, share float64) { s.open(ctx, heavy, share, time.Hour) }
+	shareNow := func() float64 {
+		return middle(3, func(int) float64 { return s.closed(ctx, work{surface: "REST", tenants: tenants}, each/4) }) /
+			float64(len(tenants))
+	}
 	fmt.Println("\n| the other tenants at half their share, beside one that asks | answered a second | p50 | p99 | against its share | refused |")
 	fmt.Println("|---|---|---|---|---|---|")
-	compare := func(what string, do func(context.Context)) {
+	compare := func(what string, do func(context.Context, float64)) {
 		var calm, crowded []result
 		for range cycles {
-			calm, crowded = append(calm, beside(its)), append(crowded, beside(do))
+			share := shareNow()
+			calm, crowded = append(calm, beside(share, its)), append(crowded, beside(share, do))
 		}
 		for _, row := range []struct {
 			what string
@@ -171,7 +174,7 @@ func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold 
 				middle(cycles, func(i int) float64 { return 100 * row.all[i].refused() }))
 		}
 	}
-	compare("for ten times its share", func(ctx context.Context) { s.open(ctx, heavy, 10*share, time.Hour) })
+	compare("for ten times its share", func(ctx context.Context, share float64) { s.open(ctx, heavy, 10*share, time.Hour) })
 	for n := range 4 {
 		if err := s.bring(ctx, tenants[0], fmt.Sprint("cold", n), cold); err != nil {
 			return err
@@ -181,8 +184,8 @@ func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold 
 	if err := s.again(ctx, 64<<20); err != nil { // so little that each search has to load
 		return err
 	}
-	beside(its) // the others' own indexes are loaded
-	compare("for its share, and for indexes that are loaded each time", func(ctx context.Context) {
+	beside(shareNow(), its) // the others' own indexes are loaded
+	compare("for its share, and for indexes that are loaded each time", func(ctx context.Context, share float64) {
 		go s.cold(ctx, tenants[0], 4)
 		s.open(ctx, heavy, share/2, time.Hour)
 	})
