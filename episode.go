@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 )
 
@@ -69,10 +68,7 @@ func (b *episodeBody) conclude(outcome EpisodeStatus, now time.Time) {
 }
 
 func readEpisode(r *Record) (body episodeBody, err error) {
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return body, &Error{Code: Internal, Op: "read episode", Err: err}
-	}
-	return body, nil
+	return body, ReadBody(r, &body)
 }
 
 // setEpisode encodes the body of an episode and derives what filters ask for.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -135,8 +136,8 @@ type factBody struct {
 // true then: such a fact does not decay.
 func readFact(r *Record) (factBody, error) {
 	body := factBody{Importance: DefaultImportance, Permanence: Permanent, Confidence: 1}
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return body, &Error{Code: Internal, Op: "read fact", Err: err}
+	if err := ReadBody(r, &body); err != nil {
+		return body, err
 	}
 	if body.Validity == legacyForgotten {
 		body.Validity = Retracted
@@ -312,9 +313,16 @@ func (b *factBody) heading() string {
 
 // SetBody writes the body of a record as JSON.
 func SetBody(r *Record, body any) (err error) {
-	r.Body, err = jsonform.Marshal(body)
-	if err != nil {
+	if r.Body, err = jsonform.Marshal(body); err != nil {
 		return &Error{Code: Internal, Op: "encode " + string(r.Kind), Err: err}
+	}
+	return nil
+}
+
+// ReadBody reads the body that [SetBody] has written.
+func ReadBody(r *Record, body any) error {
+	if err := jsonguard.Own(r.Body, body); err != nil {
+		return &Error{Code: Internal, Op: "read " + string(r.Kind), Err: err}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/loci-memory/loci/internal/maturity"
@@ -76,10 +75,7 @@ type ruleBody struct {
 const ruleConfidence = 0.5
 
 func readRule(r *Record) (body ruleBody, err error) {
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return body, &Error{Code: Internal, Op: "read rule", Err: err}
-	}
-	return body, nil
+	return body, ReadBody(r, &body)
 }
 
 // setRule encodes the body of a rule and derives what filters ask for.

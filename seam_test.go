@@ -61,8 +61,8 @@ var library = []string{"Memory.Search", "Memory.Revisions", "Memory.View", "Fact
 var words = []string{
 	"AsError", "Errorf", "OneOf", "ErrNotFound", "ErrStale", // one voice of errors
 	"CheckCreated", "CheckJSON", "CheckLabel", "CheckTime", "ClipLabel", "MarkBytes", "MaxLabelBytes", "MaxLabels", "MaxSearchLimit", "DefaultTokensPerDay",
-	"FloorScore",                                                                                 // limits
-	"CountJSON", "EachJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ShowTime", // one form of JSON and of times
+	"FloorScore",                                                                                             // limits
+	"CountJSON", "EachJSON", "DecodeJSON", "MarshalJSON", "UnmarshalJSON", "SetBody", "ReadBody", "ShowTime", // one form of JSON and of times
 	"DerivedID", "ParseID", "SlotsBeginning", // ids and slots
 	"Digest", "Fence", "Flatten", "Sentences", // texts
 }

@@ -3,6 +3,7 @@ package loci
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -226,8 +227,8 @@ const maxKinds = 32
 // browse answers a search without words: newest first.
 func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) {
 	var matches []Match
-	skip, cursor := q.Offset, ""
-	for len(matches) < q.Limit {
+	skip, cursor, more := q.Offset, "", true
+	for more && len(matches) < q.Limit {
 		page := Page{Limit: min(skip+q.Limit, 1000), Cursor: cursor}
 		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
 		if err != nil {
@@ -235,12 +236,11 @@ func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) 
 		}
 		passed := min(skip, len(records))
 		skip -= passed
+		matches = slices.Grow(matches, min(len(records)-passed, q.Limit-len(matches))) // each is large
 		for _, r := range records[passed:min(len(records), passed+q.Limit-len(matches))] {
 			matches = append(matches, Match{Record: r, Passage: r.Text, Span: Span{Start: 0, End: len(r.Text)}})
 		}
-		if cursor = next; cursor == "" {
-			break
-		}
+		cursor, more = next, next != ""
 	}
 	return Result{Matches: matches, At: f.At}, nil
 }

@@ -84,12 +84,7 @@ func readCheckpoint(r *loci.Record) (s stored, err error) {
 	return s, readBody(r, &s.body)
 }
 
-func readBody(r *loci.Record, body any) error {
-	if err := json.Unmarshal(r.Body, body); err != nil {
-		return &loci.Error{Code: loci.Internal, Op: "read " + string(r.Kind), Err: err}
-	}
-	return nil
-}
+func readBody(r *loci.Record, body any) error { return loci.ReadBody(r, body) }
 
 // value is the record that holds a channel's value at a version.
 func (s *stored) value(channel, version string) (id loci.ID, ok bool) {

@@ -147,8 +147,8 @@ func redactMessage(m *loci.Memory, in Message) (Message, error) {
 // readMessage decodes a record of kind message.
 func readMessage(r *loci.Record) (StoredMessage, error) {
 	var body messageBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return StoredMessage{}, &loci.Error{Code: loci.Internal, Op: "read message", Err: err}
+	if err := loci.ReadBody(r, &body); err != nil {
+		return StoredMessage{}, err
 	}
 	return StoredMessage{Seq: r.Position, CreatedAt: r.CreatedAt, Message: body.Message}, nil
 }

@@ -125,10 +125,7 @@ func noSession(id string) error {
 }
 
 func readSession(r *loci.Record) (body body, err error) {
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return body, &loci.Error{Code: loci.Internal, Op: "read session", Err: err}
-	}
-	return body, nil
+	return body, loci.ReadBody(r, &body)
 }
 
 // draftSession checks a new session and makes its state.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -86,8 +85,8 @@ func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 func sessionHit(match *loci.Match) (Hit, error) {
 	r := &match.Record
 	var body messageBody
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return Hit{}, &loci.Error{Code: loci.Internal, Op: "read message", Err: err}
+	if err := loci.ReadBody(r, &body); err != nil {
+		return Hit{}, err
 	}
 	return Hit{
 		Session: r.Sequence, Seq: r.Position, Type: body.Type, Speaker: body.Speaker(),

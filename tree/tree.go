@@ -5,7 +5,6 @@ package tree
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -208,8 +207,8 @@ const (
 
 func entryOf(r *loci.Record) (*entry, error) {
 	e := &entry{record: *r, path: slotPath(r.Slot)}
-	if err := json.Unmarshal(r.Body, &e.body); err != nil {
-		return nil, &loci.Error{Code: loci.Internal, Op: "read entry", Err: err}
+	if err := loci.ReadBody(r, &e.body); err != nil {
+		return nil, err
 	}
 	if e.body.Dir {
 		return e, nil
