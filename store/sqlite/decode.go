@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -15,8 +14,9 @@ import (
 // recordColumns are what a recordScan reads, of record r and namespace s.
 const (
 	recordColumns = headStart + "r.text" + headEnd
-	headColumns   = headStart + "''" + headEnd // without texts, however large
+	headColumns   = headStart + noText + headEnd // without texts, however large
 
+	noText       = "'' AS text"
 	placeColumns = "r.kind, s.key, "
 	headStart    = "r.id, " + placeColumns + "r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "
 	headEnd      = `, r.passages, r.tags, r.attributes, r.body,
@@ -32,9 +32,13 @@ type recordScan struct {
 	confidence, rate                                                                floatColumn
 	dest                                                                            []any
 
-	placed    bool   // all rows have this namespace and kind
-	lastKey   string // of the row before: neighbours lie in one place most often
-	namespace loci.Namespace
+	rowPlace
+}
+
+// A rowPlace is the namespace of a row. Neighbours lie in one most often, and share its labels.
+type rowPlace struct {
+	lastKey   string
+	namespace loci.Namespace // nil before the first row
 }
 
 // newRecordScan makes one; extra takes the columns after those of a record.
@@ -44,20 +48,12 @@ func newRecordScan(extra ...any) *recordScan {
 	return s
 }
 
-// newPlacedScan makes one of rows without placeColumns, all of one place.
-func newPlacedScan(n loci.Namespace, kind loci.Kind) *recordScan {
-	s := &recordScan{kind: textColumn(kind), namespace: slices.Clip(slices.Clone(n))}
-	s.dest = append([]any{&s.id}, s.afterPlace()...)
-	s.placed = true
-	return s
-}
-
-// elsewhere reports whether a row is not in the namespace of the row before. Records of one share its labels.
-func (s *recordScan) elsewhere(key string) bool { return s.namespace == nil || s.lastKey != key }
-
-func (s *recordScan) enter(key string) {
-	s.lastKey = strings.Clone(key)
-	s.namespace = slices.Clip(loci.NamespaceFromKey(s.lastKey))
+// enter goes to the namespace of the next row.
+func (p *rowPlace) enter(key []byte) {
+	if p.namespace == nil || p.lastKey != string(key) {
+		p.lastKey = string(key)
+		p.namespace = slices.Clip(loci.NamespaceFromKey(p.lastKey))
+	}
 }
 
 // afterPlace is what the columns after placeColumns are scanned into.
@@ -81,9 +77,7 @@ func (s *recordScan) read(rows *sql.Rows, r *loci.Record) (err error) {
 		return err
 	}
 	*r = loci.Record{}
-	if !s.placed && s.elsewhere(string(s.key)) {
-		s.enter(string(s.key))
-	}
+	s.enter(s.key)
 	copy(r.ID[:], s.id)
 	r.Kind, r.Namespace, r.Slot = loci.Kind(s.kind), s.namespace, string(s.slot)
 	r.Version, r.Live, r.Uses = s.version.n, s.live.n != 0, s.uses.n

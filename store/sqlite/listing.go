@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -23,11 +22,13 @@ func (f *file) recordsWith(
 	ctx context.Context, columns string, filter *loci.Filter,
 	after *page.Record, order loci.Order, yield func(*loci.Record) bool,
 ) error {
-	query, args, exact := listing(columns, filter, after, order)
-	scan := newRecordScan()
-	if onePlace(filter) {
-		scan = newPlacedScan(filter.Within[0], filter.Kinds[0])
+	placed := onePlace(filter)
+	if order == unordered {
+		taken := takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
+		query, args, exact := listing(taken, filter, nil, unordered)
+		return f.wholes(ctx, filter, placed, exact, yield, query, args)
 	}
+	query, args, exact := listing(columns, filter, after, order)
 	if mergeable(filter, order) {
 		streams, few, err := f.streams(ctx, filter)
 		if err != nil || few && len(streams) == 0 {
@@ -36,22 +37,44 @@ func (f *file) recordsWith(
 		switch {
 		case few && filter.Waning:
 			query, args, exact = waning(columns, filter, streams, after, order)
-			scan = newRecordScan()
+			placed = false
 		case few:
-			scan = newRecordScan()
 			query, args, exact = merged(columns, filter, streams, after, order)
+			placed = false
 		}
 	}
-	var r loci.Record // one for all rows: it is as large as what most of them hold
-	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
-		if err := scan.read(rows, &r); err != nil {
-			return false, err
+	if placed {
+		columns = strings.Replace(columns, placeColumns, "", 1)
+	}
+	// With a limit, the rows of a query within another one come one by one and stay in their order.
+	return f.wholes(ctx, filter, placed, exact, yield, takenFrom[columns]+"("+query+" LIMIT -1)", args)
+}
+
+// takenFrom begins a query that takes the rows of another one with some columns.
+var takenFrom = func() map[string]string {
+	within := strings.NewReplacer("r.", "", "s.", "", noText, "text")
+	begins := map[string]string{}
+	for _, columns := range []string{recordColumns, headColumns} {
+		for _, columns := range []string{columns, strings.Replace(columns, placeColumns, "", 1)} {
+			begins[columns] = "SELECT " + takeFunction + "(?, " + within.Replace(columns) + ") FROM "
 		}
-		if !exact && !filter.Selects(&r) {
-			return true, nil
-		}
-		return yield(&r), nil
-	})
+	}
+	return begins
+}()
+
+// wholes calls yield for the rows of a query, all of one place if they are placed.
+func (f *file) wholes(
+	ctx context.Context, filter *loci.Filter, placed, exact bool, yield func(*loci.Record) bool,
+	query string, args []any,
+) error {
+	rows := &wholeRows{yield: yield}
+	if placed {
+		rows.placedAt(filter.Within[0], filter.Kinds[0])
+	}
+	if !exact {
+		rows.filter = filter
+	}
+	return f.taken(ctx, rows, func(number int64) (string, []any) { return query, append([]any{number}, args...) })
 }
 
 // listing is the query for the records a filter selects that come after a place, in

@@ -211,6 +211,8 @@ func (s *Store) Records(
 			return true
 		case out == nil && order == unordered:
 			out = make([]loci.Record, 0, len(filter.IDs)) // most of them are there
+		case out == nil && !brief:
+			out = make([]loci.Record, 0, min(limit, usualPage))
 		case len(out) == fullFrom: // the page is likely full: append would copy them several times
 			out = slices.Grow(out, limit-len(out))
 		}
@@ -224,8 +226,6 @@ func (s *Store) Records(
 	switch {
 	case brief:
 		err = f.briefs(ctx, columns, &filter, after, order, limit+1, p.Each != nil, yield)
-	case order == unordered && columns == recordColumns && !onePlace(&filter):
-		err = f.whole(ctx, &filter, yield)
 	default:
 		err = f.recordsWith(ctx, columns, &filter, after, order, yield)
 	}
@@ -237,6 +237,9 @@ func (s *Store) Records(
 	}
 	return out, next, nil
 }
+
+// usualPage is for how many a list has room at first.
+const usualPage = 20
 
 // fullFrom is from how many on a list has room for the whole page.
 const fullFrom = 64

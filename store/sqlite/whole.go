@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,27 +11,23 @@ import (
 	"github.com/loci-memory/loci/store/internal/form"
 )
 
-// whole calls yield for the records that a filter selects, in no order: for records by their ids, of which a context
-// reads hundreds. A record is yield's until it returns, what it refers to for good.
-func (f *file) whole(ctx context.Context, filter *loci.Filter, yield func(*loci.Record) bool) error {
-	query, args, exact := listing(takeFunction+"(?, "+recordColumns+")", filter, nil, unordered)
-	rows := &wholeRows{yield: yield}
-	if !exact {
-		rows.filter = filter
-	}
-	return f.taken(ctx, rows, func(number int64) (string, []any) { return query, append([]any{number}, args...) })
-}
-
 var errWhole = errors.New("a column of a record holds something else")
 
-// A wholeRows takes rows of recordColumns.
+// A wholeRows takes rows of the form of recordColumns. A record is yield's until it returns, what it refers to
+// for good.
 type wholeRows struct {
 	filter *loci.Filter // decides in Go what the query does not say; nil: it says all
 	yield  func(*loci.Record) bool
 	ended  error // why no more rows are taken
 
 	record loci.Record
-	place  recordScan // knows the namespace of the row before
+	rowPlace
+	placed bool // rows have no placeColumns
+}
+
+// placedAt expects rows without placeColumns, all of one place.
+func (w *wholeRows) placedAt(n loci.Namespace, kind loci.Kind) {
+	w.record.Kind, w.namespace, w.placed = kind, slices.Clip(slices.Clone(n)), true
 }
 
 // take implements [taker].
@@ -59,12 +55,13 @@ func (w *wholeRows) next(row lentRow) error {
 func (w *wholeRows) read(row lentRow) (err error) {
 	c := lentColumns{row: row}
 	r, before := &w.record, w.record
-	*r = loci.Record{ID: c.id(), Kind: loci.Kind(c.same(string(before.Kind)))}
-	if key := c.bytes(); w.place.elsewhere(string(key)) {
-		w.place.enter(string(key))
+	*r = loci.Record{ID: c.id(), Kind: before.Kind}
+	if !w.placed {
+		r.Kind = loci.Kind(c.same(string(before.Kind)))
+		w.enter(c.bytes())
 	}
 	slot := c.bytes()
-	r.Namespace, r.Version, r.Live = w.place.namespace, c.integer().n, c.integer().n != 0
+	r.Namespace, r.Version, r.Live = w.namespace, c.integer().n, c.integer().n != 0
 	r.CreatedAt, r.UpdatedAt, r.ExpiresAt = c.time(), c.time(), c.integer().milli()
 	r.Uses, r.UsedAt = c.integer().n, c.integer().milli()
 	text := c.bytes()

@@ -38,6 +38,34 @@ func TestRecordsByTheirIDsTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// So is a page of a list, of one place or of all.
+func TestAPageTakesLittleMemory(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	const records = 64
+	for range records + 1 {
+		one := note("a walrus")
+		one.Put[0].Record.Slot = one.Put[0].Record.ID.String()
+		if err := s.Apply(t.Context(), testTenant, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	for name, f := range map[string]loci.Filter{"all": {Within: []loci.Namespace{{}}}, "one place": place} {
+		for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst, loci.SlotAscending} {
+			n := testing.AllocsPerRun(5, func() {
+				page := loci.Page{Limit: records, Order: order}
+				found, next, err := s.Records(t.Context(), testTenant, f, page)
+				if err != nil || len(found) != records || next == "" {
+					t.Errorf("%s: %d found, %q, %v", name, len(found), next, err)
+				}
+			})
+			if n > 5*records { // a value of each column would be 20
+				t.Errorf("%s, order %v: %d records take %.0f pieces of memory", name, order, records, n)
+			}
+		}
+	}
+}
+
 // A column that holds what it should not is an error, never a wrong value; NULL leaves nothing of the row before.
 func TestWholeRowsTakeWhatTheyShould(t *testing.T) {
 	t.Parallel()
@@ -47,7 +75,7 @@ func TestWholeRowsTakeWhatTheyShould(t *testing.T) {
 	}
 	var got []loci.Record
 	taking := func() *wholeRows {
-		return &wholeRows{yield: func(r *loci.Record) bool { got = append(got, *r); return len(got) < 2 }}
+		return &wholeRows{yield: func(r *loci.Record) bool { got = append(got, *r); return len(got) != 2 }}
 	}
 	rows, bare := taking(), whole(2)
 	for column := 3; column < len(bare); column++ {
@@ -68,6 +96,12 @@ func TestWholeRowsTakeWhatTheyShould(t *testing.T) {
 	want.ID[15] = 2
 	if !reflect.DeepEqual(got[1], want) {
 		t.Errorf("NULL left %+v", got[1])
+	}
+	placed := taking() // rows of one place say nothing of it
+	placed.placedAt(loci.Namespace{"u"}, loci.KindFact)
+	want.ID[15] = 1
+	if row := whole(1); give(t, placed, append(row[:1:1], bare[3:]...)) != nil || !reflect.DeepEqual(got[2], want) {
+		t.Errorf("a row of one place is %+v", got)
 	}
 	for column := range bare {
 		bad := []any{1, 1.5}

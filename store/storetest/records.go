@@ -46,12 +46,22 @@ var recordCases = []testCase{
 		b.put(full)
 		head := full
 		head.Text = ""
-		for _, where := range []loci.Where{{}, where(b, map[string]any{"k": "v"}), where(b, map[string]any{"content": "walrus"})} {
-			for _, order := range []loci.Order{
-				loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending,
+		place := loci.Filter{Within: []loci.Namespace{full.Namespace}, Exact: true, Kinds: []loci.Kind{full.Kind}}
+		byID := loci.Filter{Within: everywhere, IDs: []loci.ID{full.ID}}
+		placed := place
+		placed.IDs = byID.IDs
+		for _, f := range []loci.Filter{{Within: everywhere}, place, byID, placed} {
+			for _, f.Where = range []loci.Where{
+				{}, where(b, map[string]any{"k": "v"}), where(b, map[string]any{"content": "walrus"}),
 			} {
-				got, _ := b.page(loci.Filter{Within: everywhere, Where: where}, loci.Page{Order: order, NoText: true})
-				b.same("heads", got, []loci.Record{head})
+				for _, order := range []loci.Order{
+					loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending,
+				} {
+					got, _ := b.page(f, loci.Page{Order: order, NoText: true})
+					b.same("heads", got, []loci.Record{head})
+					got, _ = b.page(f, loci.Page{Order: order})
+					b.same("whole records", got, []loci.Record{full})
+				}
 			}
 		}
 		b.same("records", b.all(loci.Filter{Within: everywhere}), []loci.Record{full})
