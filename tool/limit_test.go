@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -382,6 +383,19 @@ func TestExcerpt(t *testing.T) {
 	got = search(t, set, u, `{"query":""}`)
 	if len(got) != 1 || !got[0].Excerpt || !strings.Contains(string(got[0].Value), "Nothing happened") {
 		t.Fatalf("listed %+v", got)
+	}
+}
+
+// A call is written down for the server that the request came through, whatever came of it.
+func TestCallsAreWrittenDown(t *testing.T) {
+	set, u := newSet(t, Instance{Family: FamilyNotes}), user(t, "u-1")
+	search, _ := set.Lookup("memory_search")
+	for args, code := range map[string]string{`{"query":"tea"}`: "", `{"limit":0}`: string(loci.Invalid)} {
+		var own trail.Trail
+		_, _ = search.Call(trail.With(t.Context(), &own), u, json.RawMessage(args))
+		if calls := own.Calls(); len(calls) != 1 || calls[0].Tool != "memory_search" || calls[0].Code != code || calls[0].Took <= 0 {
+			t.Errorf("%s: %+v; want code %q", args, calls, code)
+		}
 	}
 }
 
