@@ -110,6 +110,33 @@ func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	}
 }
 
+// What a shard's segments held of erased text is gone once the shard is done, although a pass may
+// end in a fault of another shard before it looks for files that nothing names.
+func TestEachShardIsTidiedByItself(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.answers()
+	s.settle()
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	f.shelf.tidyMu.Lock()
+	f.shelf.stopped = true // no pass will start
+	close(f.shelf.hurry)
+	f.shelf.tidyMu.Unlock()
+	s.erase(9, 1)
+	all, key, err := f.manifests(t.Context())
+	must(t, err)
+	if len(all) != 1 || len(heldIn(t, s.path, "number9")) != 1 {
+		t.Fatalf("%d shards; want erased text in one", len(all))
+	}
+	must(t, f.tidyShard(t.Context(), &all[0], key))
+	if found := heldIn(t, s.path, "number9"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
 // When the file is opened, segments that no manifest names go, as a process leaves them that is
 // killed while it writes. Other files stay.
 func TestStraySegmentsGo(t *testing.T) {
