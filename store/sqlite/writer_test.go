@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -57,5 +58,38 @@ func TestFailedWritesLeaveNoNumbers(t *testing.T) {
 	}
 	if findings, err := s.Check(ctx, testTenant); err != nil || len(findings) > 0 {
 		t.Errorf("%q, %v", findings, err)
+	}
+}
+
+// Where too many files are open, those go that no call uses, the one first that was not used for
+// longest.
+func TestWhichFilesAreClosed(t *testing.T) {
+	t.Parallel()
+	files := map[loci.Tenant]*file{}
+	s := &Store{opts: Options{MaxOpen: 2}, files: files}
+	open := func(name string, users int, used int64) {
+		tenant, err := loci.NewTenant(name)
+		must(t, err)
+		files[tenant] = &file{tenant: tenant, users: users, used: used}
+	}
+	open("busy", 1, 1)
+	open("newest", 0, 9)
+	if gone := s.evict(); len(gone) > 0 {
+		t.Errorf("%d of two are closed; two may be open", len(gone))
+	}
+	for n := range 3 {
+		open(fmt.Sprint("idle", n), 0, int64(5-n))
+	}
+	for i, f := range s.evict() {
+		if want := fmt.Sprint("idle", 2-i); f.tenant.String() != want {
+			t.Errorf("%s is closed; want %s", f.tenant, want)
+		}
+	}
+	for _, f := range files {
+		f.users = 1
+	}
+	open("one more", 2, 10)
+	if gone := s.evict(); len(files) != 3 || len(gone) > 0 {
+		t.Errorf("%d are open, and %d of those in use are closed", len(files), len(gone))
 	}
 }
