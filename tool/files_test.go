@@ -367,3 +367,31 @@ func TestSearchOfTheTool(t *testing.T) {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }
+
+// TestFoundInFilesUpToTheCap: a search of files shows as many matches as fit beside the envelope.
+func TestFoundInFilesUpToTheCap(t *testing.T) {
+	engine, u := newEngine(t, loci.Options{}), user(t, "u")
+	files := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyFiles}}})
+	for n := range 5 {
+		ok(t, files, "memory", u, object("command", "append", "path", fmt.Sprint("/", n), "content", strings.Repeat("harbour ", 30+n)))
+	}
+	find := func(limit int) (found []json.RawMessage) {
+		t.Helper()
+		set := setOver(t, engine, Config{ReplyCap: limit, Entries: []Instance{{Family: FamilyFiles, Commands: []string{"search"}}}})
+		var reply struct {
+			Result struct{ Matches []json.RawMessage }
+		}
+		decode(t, []byte(ok(t, set, "memory", u, `{"command":"search","path":"/","query":"harbour"}`).Text), &reply)
+		return reply.Result.Matches
+	}
+	all, room := find(DefaultReplyCap), envelopeRoom+len("/")
+	for _, m := range all {
+		room += len(m) + len(",")
+	}
+	if got := find(room); len(all) != 5 || len(got) != 5 {
+		t.Errorf("%d of %d are shown where all fit", len(got), len(all))
+	}
+	if got := find(room - 1); len(got) != 4 {
+		t.Errorf("%d are shown where the last one lacks a byte", len(got))
+	}
+}

@@ -421,3 +421,17 @@ func TestWhatIsLogged(t *testing.T) {
 		}
 	}
 }
+
+// What is as long as may be is not cut; what somebody else wrote is valid text afterwards.
+func TestTextsAreCutAtTheirLimit(t *testing.T) {
+	for text, want := range map[string]string{"éa": "éa", "éab": "éa", "a\xff": "a\uFFFD", "\xff\xfeab": "\uFFFDa", "": ""} {
+		if got := clip(text, 2); got != want {
+			t.Errorf("%q becomes %q; want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"é": "é", "éa": "éa", "éab": "éa"} {
+		if got, cut := excerpt(text, 2); got != want || cut != (got != text) {
+			t.Errorf("%q becomes %q, cut %v; want %q", text, got, cut, want)
+		}
+	}
+}
