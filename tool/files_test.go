@@ -353,6 +353,9 @@ func TestSearchOfTheTool(t *testing.T) {
 		`{"command":"search","path":"/"}`:                      "query is required for search",
 		`{"command":"search","path":"/","query":" "}`:          "query is required for search",
 		`{"command":"read","path":"/plans","query":"harbour"}`: "invalid arguments",
+		`{"command":"read","path":"/plans","colour":"red"}`:    "invalid arguments",
+		`{"command":"search","query":"harbour"}`:               "invalid arguments",
+		`{"path":"/plans"}`:                                    "invalid arguments",
 		`{"command":"list","path":"/"}`:                        "unknown command: list",
 	} {
 		if got := ok(t, set, "lookup", u, args); !strings.Contains(got.Text, `"message":"`+message+`"`) || got.Err == nil {

@@ -107,6 +107,16 @@ func TestMemoryArguments(t *testing.T) {
 	}
 }
 
+// What is no longer there to be changed is not called missing.
+func TestForgottenMemoriesAreNotMissing(t *testing.T) {
+	set, u := newMemoryTools(t), general(t)
+	rule := storeOne(t, set, u, "memory_store_rule", `{"content":"x"}`)
+	ok(t, set, "memory_forget", u, object("type", "rule", "id", rule))
+	ok(t, set, "memory_get", u, object("type", "rule", "id", rule))
+	refused(t, set, "memory_mark_helpful", u, object("rule_id", rule), loci.Conflict,
+		"the rule "+rule+" was forgotten: store it again")
+}
+
 func TestMemoryScopes(t *testing.T) {
 	set := newMemoryTools(t)
 	rule := storeOne(t, set, general(t), "memory_store_rule", `{"content":"x"}`)
