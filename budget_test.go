@@ -344,7 +344,7 @@ func (s *contended) Apply(ctx context.Context, t loci.Tenant, c loci.Change) err
 	return s.Store.Apply(ctx, t, c)
 }
 
-// Of two processes that reserve the last tokens at once one is refused. It gives back what it
+// Two processes reserve the last tokens at once: one of them is refused. It gives back what it
 // reserved, and says what the other one left.
 func TestOneOfTwoGetsTheLastTokens(t *testing.T) {
 	c := locitest.NewClock()
@@ -368,7 +368,8 @@ func TestOneOfTwoGetsTheLastTokens(t *testing.T) {
 	}
 	err := call(one)
 	var e *loci.TokensError
-	if want := (loci.TokensError{Limit: 40, Used: 25, Wanted: 20, In: 2 * time.Hour}); !errors.As(err, &e) || *e != want {
+	want := loci.TokensError{Limit: 40, Used: 25, Wanted: 20, In: 2 * time.Hour}
+	if !errors.As(err, &e) || *e != want {
 		t.Errorf("the second: %v, %+v; want %+v", err, e, want)
 	}
 	if used, err := one.ModelTokensUsed(t.Context(), locitest.Tenant(t, "t")); err != nil || used != 25 {

@@ -82,7 +82,8 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 				m := saveMany(t, s, int(c.of), c.bad)
 				p := newPicky("bad")
 				var log strings.Builder
-				e := locitest.NewEngine(t, s, loci.Options{Embedder: p, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				logger := slog.New(slog.NewTextHandler(&log, nil))
+				e := locitest.NewEngine(t, s, loci.Options{Embedder: p, Logger: logger})
 				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
 				if told := fmt.Sprint("memories=", c.refused, "\n"); strings.Contains(log.String(), told) != c.switched {
 					t.Errorf("the log has %s", &log)

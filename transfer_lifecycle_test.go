@@ -135,7 +135,8 @@ func TestOwnersAreImportedLast(t *testing.T) {
 		s := &noting{Store: locitest.OpenMemory()}
 		to := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 		_, err := to.Import(t.Context(), strings.NewReader(strings.Join(moved, "")), nil)
-		if want := []loci.Kind{session.KindMessage, session.KindMessage, session.Kind}; err != nil || !slices.Equal(s.kinds, want) {
+		want := []loci.Kind{session.KindMessage, session.KindMessage, session.Kind}
+		if err != nil || !slices.Equal(s.kinds, want) {
 			t.Errorf("the session in line %d: stored %q, %v; want %q", at+1, s.kinds, err, want)
 		}
 	}

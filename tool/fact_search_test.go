@@ -99,12 +99,13 @@ func TestSearchFindsItems(t *testing.T) {
 // longer than a reply is listed all the same, by its key.
 func TestAnItemWithoutTextIsListed(t *testing.T) {
 	engine, u := newEngine(t, loci.Options{}), user(t, "u-1")
-	m, err := engine.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: loci.Namespace{"user", "u-1"}, Actor: "test"})
+	place := loci.Namespace{"user", "u-1"}
+	m, err := engine.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: place, Actor: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	value := object("log", strings.Repeat("x", 2000))
-	if err := item.Of(m).Put(t.Context(), m.View().Namespace, "k", []byte(value), &item.PutOptions{Index: []string{}}); err != nil {
+	if err := item.Of(m).Put(t.Context(), place, "k", []byte(value), &item.PutOptions{Index: []string{}}); err != nil {
 		t.Fatal(err)
 	}
 	set := setOver(t, engine, Config{ReplyCap: 1024, Entries: []Instance{factsFamily}})

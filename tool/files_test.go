@@ -380,7 +380,8 @@ func TestFoundInFilesUpToTheCap(t *testing.T) {
 	}
 	find := func(limit int) (found []json.RawMessage) {
 		t.Helper()
-		set := setOver(t, engine, Config{ReplyCap: limit, Entries: []Instance{{Family: FamilyFiles, Commands: []string{"search"}}}})
+		entry := Instance{Family: FamilyFiles, Commands: []string{"search"}}
+		set := setOver(t, engine, Config{ReplyCap: limit, Entries: []Instance{entry}})
 		var reply struct {
 			Result struct{ Matches []json.RawMessage }
 		}

@@ -116,7 +116,8 @@ func TestDefaultsOfThePermittedActions(t *testing.T) {
 			Required   []string
 		}
 		decode(t, own.InputSchema, &schema)
-		if got := string(schema.Properties["action"].Default); got != preset || slices.Contains(schema.Required, "action") != (preset == "") {
+		got, required := string(schema.Properties["action"].Default), slices.Contains(schema.Required, "action")
+		if got != preset || required != (preset == "") {
 			t.Errorf("with %s the default is %s, required %q; want %s", scope, got, schema.Required, preset)
 		}
 	}
