@@ -348,7 +348,7 @@ func (s *contended) Apply(ctx context.Context, t loci.Tenant, c loci.Change) err
 // reserved, and says what the other one left.
 func TestOneOfTwoGetsTheLastTokens(t *testing.T) {
 	c := locitest.NewClock()
-	c.Set(time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC))
+	c.Set(time.Date(2026, 3, 3, 22, 0, 0, 0, time.UTC))
 	opts := locitest.Quiet(c)
 	opts.ModelTokens = func(context.Context, loci.Tenant) (int64, error) { return 40, nil }
 	s := &contended{Store: locitest.OpenMemory()}

@@ -93,3 +93,28 @@ func TestWhichFilesAreClosed(t *testing.T) {
 		t.Errorf("%d are open, and %d of those in use are closed", len(files), len(gone))
 	}
 }
+
+// Whoever closes a store waits for the last call that is under way, too: what it does until its end
+// succeeds.
+func TestCloseWaitsForTheLastCall(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	f, err := s.acquire(ctx, testTenant)
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- s.Close() }()
+	for closed := false; !closed; {
+		s.mu.Lock()
+		closed = s.closed
+		s.mu.Unlock()
+	}
+	for n := range 50 {
+		c := note("walrus")
+		if err := f.write(ctx, func(tx *tx) error { return tx.apply(&c) }); err != nil {
+			t.Fatalf("write %d: %v", n, err)
+		}
+	}
+	s.release(f)
+	must(t, <-done)
+}
