@@ -35,3 +35,20 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("the copy has %d records; want 1", n)
 	}
 }
+
+// The place for copies goes with its target, unless a copy in it has begun and is to go on.
+func TestThePlaceForCopies(t *testing.T) {
+	t.Parallel()
+	to, err := OpenTarget(t.TempDir(), nil)
+	must(t, err)
+	must(t, to.Close()) // nothing was copied
+	for file, stays := range map[string]bool{"beside": false, "ada.db": true} {
+		must(t, os.MkdirAll(to.parts(), 0o700))
+		must(t, os.WriteFile(filepath.Join(to.parts(), file), nil, 0o600))
+		must(t, to.Close())
+		if _, err := os.Stat(filepath.Join(to.parts(), file)); (err == nil) != stays {
+			t.Errorf("%s: %v; it stays: %v", file, err, stays)
+		}
+		must(t, os.RemoveAll(to.parts()))
+	}
+}
