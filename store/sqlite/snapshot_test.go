@@ -19,7 +19,9 @@ func TestSnapshot(t *testing.T) {
 	exec1(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
 	whole, err := os.ReadFile(path)
 	must(t, err)
-	must(t, os.WriteFile(path, append(bytes.Clone(whole[:4096]), bytes.Repeat([]byte{0xff}, len(whole)-4096)...), 0o600))
+	const first = 4096 // bytes that stay as they are
+	damaged := append(bytes.Clone(whole[:first]), bytes.Repeat([]byte{0xff}, len(whole)-first)...)
+	must(t, os.WriteFile(path, damaged, 0o600))
 	if name, err := s.Snapshot(t.Context(), testTenant, dir); err == nil {
 		t.Errorf("a copy of a damaged file: %q", name)
 	}
