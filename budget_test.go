@@ -240,7 +240,7 @@ func TestATenantHasItsTokensOfTheDay(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		c := locitest.NewClock()
 		c.Set(time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC))
-		limits := map[string]int64{"t": 40}
+		limits := map[string]int64{"t": 40, "least": 1}
 		var broken error
 		opts := locitest.Quiet(c)
 		opts.ModelTokens = func(_ context.Context, tenant loci.Tenant) (int64, error) {
@@ -276,6 +276,10 @@ func TestATenantHasItsTokensOfTheDay(t *testing.T) {
 		}
 		refused(call(one, "t"))
 		refused(call(two, "t"))
+		var least *loci.TokensError // the least limit is one, too
+		if err := call(one, "least"); !errors.As(err, &least) || least.Limit != 1 || least.Used != 0 {
+			t.Errorf("with a limit of 1: %v, %+v", err, least)
+		}
 		if err := call(one, "other"); err != nil || asked != 3 {
 			t.Errorf("another tenant: %v, asked %d times", err, asked)
 		}
@@ -323,5 +327,52 @@ func TestConsolidateWithinTheTokensOfATenant(t *testing.T) {
 	}
 	if r := locitest.Consolidate(t, e, o); r.Budget != "day" || len(costs) != 1 {
 		t.Errorf("when it is used up: %+v, asked %d times", r, len(costs))
+	}
+}
+
+// A contended store runs something before the first reservation of tokens is written.
+type contended struct {
+	loci.Store
+	first func()
+}
+
+func (s *contended) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if first := s.first; first != nil && len(c.Events) > 0 && c.Events[0].Type == loci.EventReserved {
+		s.first = nil
+		first()
+	}
+	return s.Store.Apply(ctx, t, c)
+}
+
+// Two processes reserve the last tokens at once: one of them is refused. It gives back what it
+// reserved, and says what the other one left.
+func TestOneOfTwoGetsTheLastTokens(t *testing.T) {
+	c := locitest.NewClock()
+	c.Set(time.Date(2026, 3, 3, 22, 0, 0, 0, time.UTC))
+	opts := locitest.Quiet(c)
+	opts.ModelTokens = func(context.Context, loci.Tenant) (int64, error) { return 40, nil }
+	s := &contended{Store: locitest.OpenMemory()}
+	one, two := locitest.NewEngine(t, s, opts), locitest.NewEngine(t, s.Store, opts)
+	call := func(e *loci.Engine) error {
+		answer := completerFunc(func(context.Context, loci.Prompt) (loci.Completion, error) {
+			return loci.Completion{Usage: loci.Usage{PromptTokens: 18, CompletionTokens: 7}}, nil
+		})
+		_, err := locitest.Bind(t, e, "u").Complete(t.Context(), answer, loci.Budget{Tokens: 1000, Actor: "a"},
+			loci.Prompt{User: strings.Repeat("abc", 10), MaxTokens: 10})
+		return err
+	}
+	s.first = func() {
+		if err := call(two); err != nil {
+			t.Errorf("the first: %v", err)
+		}
+	}
+	err := call(one)
+	var e *loci.TokensError
+	want := loci.TokensError{Limit: 40, Used: 25, Wanted: 20, In: 2 * time.Hour}
+	if !errors.As(err, &e) || *e != want {
+		t.Errorf("the second: %v, %+v; want %+v", err, e, want)
+	}
+	if used, err := one.ModelTokensUsed(t.Context(), locitest.Tenant(t, "t")); err != nil || used != 25 {
+		t.Errorf("used %d, %v", used, err)
 	}
 }

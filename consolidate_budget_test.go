@@ -36,6 +36,10 @@ func TestConsolidateBudgets(t *testing.T) {
 		if r := locitest.Consolidate(t, e, opts); r.Groups != 2 {
 			t.Errorf("the next day: %+v", r)
 		}
+		now := c.Now().Truncate(time.Millisecond)
+		if at, err := e.ConsolidatedAt(t.Context(), locitest.Tenant(t, "t")); err != nil || !at.Equal(now) {
+			t.Errorf("the last of two days was %v, %v; want %v", at, err, now)
+		}
 		_, err := e.Consolidate(t.Context(), locitest.Tenant(t, "t"), loci.ConsolidateOptions{TokensPerRun: 100})
 		locitest.WantCode(t, err, loci.Invalid)
 	})

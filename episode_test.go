@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -80,6 +81,16 @@ func TestEpisodesExpireAtTheirMillisecond(t *testing.T) {
 		}
 		if want := []loci.EventType{"created", "erased", "expired"}; !slices.Equal(eventTypes(t, m, id), want) {
 			t.Errorf("events: %v", eventTypes(t, m, id))
+		}
+		forgotten := storeEpisode(t, m, "general", "User asked to forget this") // it goes at its time, too
+		if _, err := m.Forget(t.Context(), loci.KindEpisode, forgotten); err != nil {
+			t.Fatal(err)
+		}
+		c.Advance(8 * dayLong)
+		plan, planned := e.PlanSweep(t.Context(), locitest.Tenant(t, "t"))
+		done, err := e.Sweep(t.Context())
+		if cmp.Or(planned, err) != nil || plan.Expired != 1 || done.Expired != 1 {
+			t.Errorf("what was forgotten: planned %+v, %v; done %+v, %v", plan, planned, done, err)
 		}
 	})
 }

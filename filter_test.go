@@ -2,8 +2,10 @@ package loci_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -243,4 +245,47 @@ func TestFactsAreFilteredByTheirKey(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhenAFilterSelects: what a filter says of a moment decides together with what each record
+// is at that moment.
+func TestWhenAFilterSelects(t *testing.T) {
+	now := locitest.NewClock().Now()
+	in := func(d time.Duration) time.Time { return now.Add(d) }
+	records := map[string]loci.Record{
+		"fresh":   {Live: true},
+		"steady":  {Live: true, Decay: loci.Decay{Confidence: 0.1}}, // faint, and stays so
+		"later":   {Live: true, DueAt: in(time.Hour), EndsAt: in(2 * time.Hour)},
+		"due":     {Live: true, DueAt: now, EndsAt: in(time.Hour)},
+		"fading":  {Live: true, DueAt: in(time.Hour), EndsAt: in(time.Hour)},
+		"ended":   {Live: true, DueAt: now, EndsAt: now},
+		"gone":    {},
+		"expired": {Live: true, ExpiresAt: now},
+	}
+	for want, f := range map[string]loci.Filter{
+		"due fading fresh later steady":               {At: now},
+		"due ended expired fading fresh later steady": {},
+		"due ended fading fresh gone later steady":    {At: now, NotLive: true},
+		"gone":                    {At: now, NotLive: true, Gone: true},
+		"due fading steady":       {At: now, Waning: true},
+		"due ended fading steady": {At: now, NotLive: true, Waning: true},
+		"ended":                   {At: now, NotLive: true, Ended: true},
+		"expired":                 {At: now, Expired: true},
+		"due fading fresh later":  {At: now, MinConfidence: 0.2},
+		"due ended":               {At: now, NotLive: true, Due: now},
+		"due ended expired fading fresh gone later": {At: in(-time.Minute), NotLive: true, Until: in(1), MinConfidence: 0.2, Statuses: []string{"", "x"}},
+		"": {At: now, NotLive: true, Since: in(1)},
+	} {
+		f.Within = []loci.Namespace{{"u"}}
+		var selected []string
+		for name, r := range records {
+			if r.Namespace, r.CreatedAt = (loci.Namespace{"u"}), now; f.Selects(&r) {
+				selected = append(selected, name)
+			}
+		}
+		slices.Sort(selected)
+		if got := strings.Join(selected, " "); got != want {
+			t.Errorf("%+v selects %q; want %q", f, got, want)
+		}
+	}
 }

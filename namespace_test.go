@@ -89,6 +89,33 @@ func TestNamespaceLimits(t *testing.T) {
 	}
 }
 
+// What a store holds lies in a namespace of callers, or in a place of a feature inside one. Both
+// parts of such a place have the limits of a namespace.
+func TestPlacesHaveLimits(t *testing.T) {
+	most := slices.Repeat(loci.Namespace{"x"}, 16)
+	for name, c := range map[string]struct {
+		n    loci.Namespace
+		fits bool
+	}{
+		"a namespace":              {loci.Namespace{"u"}, true},
+		"no label":                 {nil, true},
+		"a place":                  {loci.Namespace{"u"}.Inner("s"), true},
+		"a place above all":        {loci.Namespace{}.Inner("s"), true},
+		"both as long as may be":   {most.Inner(most...), true},
+		"too long a namespace":     {most.Child("x"), false},
+		"a place in such a one":    {most.Child("x").Inner("s"), false},
+		"too long a place":         {loci.Namespace{"u"}.Inner(most.Child("x")...), false},
+		"a place without labels":   {loci.Namespace{"u"}.Inner(), false},
+		"a place in a place":       {loci.Namespace{"u"}.Inner("s").Inner("t"), false},
+		"a label that is no text":  {loci.Namespace{"u"}.Inner("a\xff"), false},
+		"a namespace that is none": {loci.Namespace{"a\xff"}.Inner("s"), false},
+	} {
+		if err := c.n.CheckPlace(); (err == nil) != c.fits {
+			t.Errorf("%s: %v; fits %v", name, err, c.fits)
+		}
+	}
+}
+
 func TestParseNamespaceRefuses(t *testing.T) {
 	for _, text := range []string{"/", "a//b", "/a", "a/", "%", "a%2", "a%zz", "50%", "a\x00", strings.Repeat("a/", 16) + "a"} {
 		if n, err := loci.ParseNamespace(text); err == nil {

@@ -1,6 +1,7 @@
 package loci
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -409,6 +410,39 @@ func TestIdleQueriesScoreATenth(t *testing.T) {
 		e := ranking(SearchOptions{})
 		if got := e.rank(hits, c.mode, p)[0].sum; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%q by %s with %d times: the sum is %v, want %v", c.text, c.mode, len(c.times), got, c.want)
+		}
+	}
+}
+
+// What is recalled has a place in the list of a signal only if that signal found it. What is among
+// the best of neither list is left out, and so is what fits too little, which is counted.
+func TestPlacesInTheListsOfARecall(t *testing.T) {
+	hits := []scored{
+		{Hit: &Hit{ID: ID{'a'}, Keyword: 2, KeywordRank: 1}, score: 0.9},
+		{Hit: &Hit{ID: ID{'b'}, Similarity: 0.8, VectorRank: 1}, score: 0.5},
+		{Hit: &Hit{ID: ID{'c'}, Keyword: 1, KeywordRank: 2, Similarity: 0.5, VectorRank: 2}, score: 0.4},
+		{Hit: &Hit{ID: ID{'d'}}, score: 0.3}, // beside one that was found
+		{Hit: &Hit{ID: ID{'e'}, Keyword: 0.5, KeywordRank: 3}, score: 0.1},
+	}
+	for _, c := range []struct {
+		limit int
+		least float64
+		want  string
+	}{
+		{5, 0, "a 1/0 false, b 0/1 true, c 2/2 false, e 3/0 false, unfit 0"},
+		{3, 0, "a 1/0 false, b 0/1 true, c 2/2 false, e 3/0 false, unfit 0"},
+		{2, 0, "a 1/0 false, b 0/1 true, c 2/2 false, unfit 0"},
+		{1, 0, "a 1/0 false, b 0/1 true, unfit 0"},
+		{3, 0.4, "a 1/0 false, b 0/1 true, c 2/2 false, unfit 1"},
+		{2, 0.41, "a 1/0 false, b 0/1 true, unfit 1"},
+	} {
+		fit, unfit := fitting(hits, c.limit, c.least)
+		got := ""
+		for _, s := range fit {
+			got += fmt.Sprintf("%c %d/%d %v, ", s.ID[0], s.explain.KeywordRank, s.explain.VectorRank, s.explain.VectorPart > 0)
+		}
+		if got += fmt.Sprint("unfit ", unfit); got != c.want {
+			t.Errorf("limit %d, least %v: %s; want %s", c.limit, c.least, got, c.want)
 		}
 	}
 }

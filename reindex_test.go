@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,8 +81,13 @@ func TestRefusedTextsDoNotHoldUpTheOthers(t *testing.T) {
 				}
 				m := saveMany(t, s, int(c.of), c.bad)
 				p := newPicky("bad")
-				e := locitest.NewEngine(t, s, loci.Options{Embedder: p})
+				var log strings.Builder
+				logger := slog.New(slog.NewTextHandler(&log, nil))
+				e := locitest.NewEngine(t, s, loci.Options{Embedder: p, Logger: logger})
 				r, err := e.Reindex(t.Context(), locitest.Tenant(t, "t"), nil)
+				if told := fmt.Sprint("memories=", c.refused, "\n"); strings.Contains(log.String(), told) != c.switched {
+					t.Errorf("the log has %s", &log)
+				}
 				if r.Refused != c.refused || r.Embedded != c.of-c.refused ||
 					r.Switched != c.switched || (err == nil) != c.switched {
 					t.Errorf("%+v, %v", r, err)

@@ -151,6 +151,10 @@ func TestAntiPatterns(t *testing.T) {
 				t.Fatal(i, err)
 			}
 		}
+		for _, reason := range []string{"a\x00b", "a\xffb"} {
+			_, err := m.MarkHarmful(t.Context(), id, reason)
+			locitest.WantCode(t, err, loci.Invalid)
+		}
 		got := rule(t, m, id)
 		if got.Content != "ANTI-PATTERN: Do NOT reboot the server. This caused problems because: it lost data; it took an hour" ||
 			got.Original != "reboot the server" || got.Maturity != loci.AntiPattern || got.DecayRate != 0 || got.Confidence != 0.5 {

@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -75,6 +76,24 @@ func TestWhatFitsASpace(t *testing.T) {
 	} {
 		if got := c.change.FitsSpace(two); got != c.want {
 			t.Errorf("%s fits: %v", name, got)
+		}
+	}
+}
+
+// In JSON an id has its canonical form, whatever case it was written in, and no text stands for
+// none. Anything else is refused.
+func TestIDsAsText(t *testing.T) {
+	const one = "01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77"
+	for text, want := range map[string]string{
+		one: one, strings.ToUpper(one): one, "": loci.ID{}.String(),
+		"0": "refused", one[1:]: "refused", "{" + one + "}": "refused", "urn:uuid:" + one: "refused",
+	} {
+		id, got := loci.ID{1}, "refused" // what was there before is replaced
+		if err := id.UnmarshalText([]byte(text)); err == nil {
+			got = id.String()
+		}
+		if got != want {
+			t.Errorf("%q is read as %s; want %s", text, got, want)
 		}
 	}
 }

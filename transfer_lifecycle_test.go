@@ -1,13 +1,16 @@
 package loci_test
 
 import (
+	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/session"
 )
 
 // TestImportedMemoriesLiveOn: what a store filters by comes back with the body, so an imported
@@ -104,5 +107,37 @@ func TestForgottenIsReadAsRetracted(t *testing.T) {
 	f := locitest.AllFacts(t, m)[0]
 	if f.Validity != loci.Retracted || len(locitest.Search(t, m, loci.Query{Text: "x"}).Matches) > 0 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A noting store notes the kinds of what it is given, in order.
+type noting struct {
+	loci.Store
+	kinds []loci.Kind
+}
+
+func (s *noting) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	for i := range c.Put {
+		s.kinds = append(s.kinds, c.Put[i].Record.Kind)
+	}
+	return s.Store.Apply(ctx, t, c)
+}
+
+// TestOwnersAreImportedLast: wherever the line of a session is, its messages are stored first, so
+// that an import that is stopped leaves no session without some of its messages.
+func TestOwnersAreImportedLast(t *testing.T) {
+	from := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	locitest.AppendTo(t, from, "s", locitest.Spoken(session.MessageHuman, "tea"), locitest.Spoken(session.MessageAI, "or not"))
+	lines := strings.SplitAfter(locitest.Exported(t, from), "\n")
+	owner := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"kind":"session"`) })
+	for _, at := range []int{1, len(lines) - 3} { // behind the header, and before the end and what is behind that
+		moved := slices.Insert(slices.Delete(slices.Clone(lines), owner, owner+1), at, lines[owner])
+		s := &noting{Store: locitest.OpenMemory()}
+		to := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		_, err := to.Import(t.Context(), strings.NewReader(strings.Join(moved, "")), nil)
+		want := []loci.Kind{session.KindMessage, session.KindMessage, session.Kind}
+		if err != nil || !slices.Equal(s.kinds, want) {
+			t.Errorf("the session in line %d: stored %q, %v; want %q", at+1, s.kinds, err, want)
+		}
 	}
 }

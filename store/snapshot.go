@@ -68,7 +68,8 @@ func chosen(ctx context.Context, s source, only []loci.Tenant, do func(loci.Tena
 
 // Snapshot writes tenants of a store, or all, into a directory that is a store in files:
 // each tenant as it is at one moment, though not all at the same. Others may write to the
-// store meanwhile. done is called with the name of each file when it is whole.
+// store meanwhile. done is called with the name of each file when it is whole. Conflict: the
+// directory has the file of a tenant already.
 func Snapshot(
 	ctx context.Context, from, dir string, opts *Options, only []loci.Tenant,
 	done func(t loci.Tenant, file string) error,

@@ -114,6 +114,16 @@ func TestClaudeSharesTheTree(t *testing.T) {
 	}
 }
 
+// A model is told to write things down if it has a command that does.
+func TestClaudeSaysWhetherItWrites(t *testing.T) {
+	for command, writes := range map[string]bool{claudeView: false, claudeDelete: false, claudeInsert: true} {
+		tl, _ := newSet(t, Instance{Family: FamilyClaude, Commands: []string{command}}).Lookup("memory")
+		if strings.Contains(tl.Description, "write down") != writes {
+			t.Errorf("%s alone: %s", command, tl.Description)
+		}
+	}
+}
+
 func TestClaudeScopes(t *testing.T) {
 	set := newSet(t, Instance{Family: FamilyClaude})
 	ok(t, set, "memory", user(t, "u-1"), `{"command":"create","path":"/memories/a","file_text":"x"}`)

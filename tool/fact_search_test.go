@@ -95,6 +95,26 @@ func TestSearchFindsItems(t *testing.T) {
 	}
 }
 
+// TestAnItemWithoutTextIsListed: an item of which nothing is searched has no passage; one that is
+// longer than a reply is listed all the same, by its key.
+func TestAnItemWithoutTextIsListed(t *testing.T) {
+	engine, u := newEngine(t, loci.Options{}), user(t, "u-1")
+	place := loci.Namespace{"user", "u-1"}
+	m, err := engine.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: place, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := object("log", strings.Repeat("x", 2000))
+	if err := item.Of(m).Put(t.Context(), place, "k", []byte(value), &item.PutOptions{Index: []string{}}); err != nil {
+		t.Fatal(err)
+	}
+	set := setOver(t, engine, Config{ReplyCap: 1024, Entries: []Instance{factsFamily}})
+	got := search(t, set, u, `{"query":""}`)
+	if len(got) != 1 || got[0].Key != "k" || !got[0].Excerpt || string(got[0].Value) != `{"content":""}` {
+		t.Errorf("listed %+v", got)
+	}
+}
+
 func TestFilteredSearch(t *testing.T) {
 	set, u := newSet(t, factsFamily), user(t, "u-1")
 	create(t, set, u, `{"content":"Likes dark mode","metadata":{"category":"preference","year":2024}}`)

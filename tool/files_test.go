@@ -353,6 +353,9 @@ func TestSearchOfTheTool(t *testing.T) {
 		`{"command":"search","path":"/"}`:                      "query is required for search",
 		`{"command":"search","path":"/","query":" "}`:          "query is required for search",
 		`{"command":"read","path":"/plans","query":"harbour"}`: "invalid arguments",
+		`{"command":"read","path":"/plans","colour":"red"}`:    "invalid arguments",
+		`{"command":"search","query":"harbour"}`:               "invalid arguments",
+		`{"path":"/plans"}`:                                    "invalid arguments",
 		`{"command":"list","path":"/"}`:                        "unknown command: list",
 	} {
 		if got := ok(t, set, "lookup", u, args); !strings.Contains(got.Text, `"message":"`+message+`"`) || got.Err == nil {
@@ -365,5 +368,34 @@ func TestSearchOfTheTool(t *testing.T) {
 	ok(t, set, "memory", u, object("command", "append", "path", "/long", "content", strings.Repeat("harbour and sea. ", 1000)))
 	if got := ok(t, set, "lookup", u, `{"command":"search","path":"/","query":"harbour"}`).Text; len(got) > 2000 || !strings.Contains(got, "harbour") {
 		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+// TestFoundInFilesUpToTheCap: a search of files shows as many matches as fit beside the envelope.
+func TestFoundInFilesUpToTheCap(t *testing.T) {
+	engine, u := newEngine(t, loci.Options{}), user(t, "u")
+	files := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyFiles}}})
+	for n := range 5 {
+		ok(t, files, "memory", u, object("command", "append", "path", fmt.Sprint("/", n), "content", strings.Repeat("harbour ", 30+n)))
+	}
+	find := func(limit int) (found []json.RawMessage) {
+		t.Helper()
+		entry := Instance{Family: FamilyFiles, Commands: []string{"search"}}
+		set := setOver(t, engine, Config{ReplyCap: limit, Entries: []Instance{entry}})
+		var reply struct {
+			Result struct{ Matches []json.RawMessage }
+		}
+		decode(t, []byte(ok(t, set, "memory", u, `{"command":"search","path":"/","query":"harbour"}`).Text), &reply)
+		return reply.Result.Matches
+	}
+	all, room := find(DefaultReplyCap), envelopeRoom+len("/")
+	for _, m := range all {
+		room += len(m) + len(",")
+	}
+	if got := find(room); len(all) != 5 || len(got) != 5 {
+		t.Errorf("%d of %d are shown where all fit", len(got), len(all))
+	}
+	if got := find(room - 1); len(got) != 4 {
+		t.Errorf("%d are shown where the last one lacks a byte", len(got))
 	}
 }

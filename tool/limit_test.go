@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/trail"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -385,6 +386,19 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
+// A call is written down for the server that the request came through, whatever came of it.
+func TestCallsAreWrittenDown(t *testing.T) {
+	set, u := newSet(t, Instance{Family: FamilyNotes}), user(t, "u-1")
+	search, _ := set.Lookup("memory_search")
+	for args, code := range map[string]string{`{"query":"tea"}`: "", `{"limit":0}`: string(loci.Invalid)} {
+		var own trail.Trail
+		_, _ = search.Call(trail.With(t.Context(), &own), u, json.RawMessage(args))
+		if calls := own.Calls(); len(calls) != 1 || calls[0].Tool != "memory_search" || calls[0].Code != code || calls[0].Took <= 0 {
+			t.Errorf("%s: %+v; want code %q", args, calls, code)
+		}
+	}
+}
+
 // The log has what no caller can mend: a defect, and a part that is down, with its cause.
 // Mistakes of the caller are not in it.
 func TestWhatIsLogged(t *testing.T) {
@@ -404,6 +418,20 @@ func TestWhatIsLogged(t *testing.T) {
 		broken.report(t.Context(), Caller{RequestID: "req-9"}, c.err)
 		if got := strings.Contains(log.String(), "tool failed"); got != c.logged || got && !strings.Contains(log.String(), "req-9") {
 			t.Errorf("%s: logged %v: %s", name, got, &log)
+		}
+	}
+}
+
+// What is as long as may be is not cut; what somebody else wrote is valid text afterwards.
+func TestTextsAreCutAtTheirLimit(t *testing.T) {
+	for text, want := range map[string]string{"éa": "éa", "éab": "éa", "a\xff": "a\uFFFD", "\xff\xfeab": "\uFFFDa", "": ""} {
+		if got := clip(text, 2); got != want {
+			t.Errorf("%q becomes %q; want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"é": "é", "éa": "éa", "éab": "éa"} {
+		if got, cut := excerpt(text, 2); got != want || cut != (got != text) {
+			t.Errorf("%q becomes %q, cut %v; want %q", text, got, cut, want)
 		}
 	}
 }

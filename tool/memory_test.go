@@ -107,6 +107,16 @@ func TestMemoryArguments(t *testing.T) {
 	}
 }
 
+// What is no longer there to be changed is not called missing.
+func TestForgottenMemoriesAreNotMissing(t *testing.T) {
+	set, u := newMemoryTools(t), general(t)
+	rule := storeOne(t, set, u, "memory_store_rule", `{"content":"x"}`)
+	ok(t, set, "memory_forget", u, object("type", "rule", "id", rule))
+	ok(t, set, "memory_get", u, object("type", "rule", "id", rule))
+	refused(t, set, "memory_mark_helpful", u, object("rule_id", rule), loci.Conflict,
+		"the rule "+rule+" was forgotten: store it again")
+}
+
 func TestMemoryScopes(t *testing.T) {
 	set := newMemoryTools(t)
 	rule := storeOne(t, set, general(t), "memory_store_rule", `{"content":"x"}`)
@@ -154,7 +164,15 @@ func TestMemorySecretsAreScrubbed(t *testing.T) {
 		"rule":    storeOne(t, set, u, "memory_store_rule", object("content", "use key "+token, "scope", token)),
 		"episode": storeOne(t, set, u, "memory_store_episode", object("content", "key "+token, "butler", token, "session_id", token)),
 	}
-	replies := []Reply{ok(t, set, "memory_search", u, `{"query":"key"}`), ok(t, set, "memory_recall", u, `{"topic":"key"}`),
+	m, err := engine.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: loci.Namespace{"user", "u-1"}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagged, err := m.StoreEpisode(t.Context(), loci.NewEpisode{Content: "key " + token, Butler: "b", Tags: []string{token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replies := []Reply{ok(t, set, "memory_get", u, object("type", "episode", "id", tagged.String())), ok(t, set, "memory_search", u, `{"query":"key"}`), ok(t, set, "memory_recall", u, `{"topic":"key"}`),
 		ok(t, set, "memory_context", u, object("trigger_prompt", "key", "butler", token))}
 	for range 3 {
 		replies = append(replies, ok(t, set, "memory_mark_harmful", u, object("rule_id", ids["rule"], "reason", "leaked "+token)))

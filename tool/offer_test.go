@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -101,4 +102,36 @@ func TestOnlyArgumentsOfThePermittedActionsAreShown(t *testing.T) {
 	only := newSet(t, Instance{Family: FamilyFacts, ActionsPermitted: []string{"create"}})
 	refused(t, only, "manage_memory", anybody, object("content", "x", "id", someID), loci.Invalid,
 		"You cannot provide a MEMORY ID when creating a MEMORY. Please try again, omitting the id argument.")
+}
+
+// TestDefaultsOfThePermittedActions: an action that is chosen where none is named stays so for all
+// who may use it; others have to name one.
+func TestDefaultsOfThePermittedActions(t *testing.T) {
+	set := newSet(t, factsFamily)
+	tool, _ := set.Lookup("manage_memory")
+	for scope, preset := range map[loci.Scope]string{loci.ScopeWrite: `"create"`, loci.ScopeDelete: ""} {
+		own, _ := tool.For(user(t, "u-1", scope).Principal)
+		var schema struct {
+			Properties map[string]struct{ Default json.RawMessage }
+			Required   []string
+		}
+		decode(t, own.InputSchema, &schema)
+		got, required := string(schema.Properties["action"].Default), slices.Contains(schema.Required, "action")
+		if got != preset || required != (preset == "") {
+			t.Errorf("with %s the default is %s, required %q; want %s", scope, got, schema.Required, preset)
+		}
+	}
+}
+
+// TestWhatReadsIsSaidToRead: a tool that only reads says that it changes nothing and may be called
+// again, whether its entry leaves it no other command or its caller has no other scope.
+func TestWhatReadsIsSaidToRead(t *testing.T) {
+	entry, _ := newSet(t, Instance{Family: FamilyFiles, Commands: []string{"read", "list"}}).Lookup("memory")
+	whole, _ := newSet(t, Instance{Family: FamilyFiles}).Lookup("memory")
+	reader, _ := whole.For(user(t, "u-1", loci.ScopeRead).Principal)
+	for name, one := range map[string]*Tool{"an entry": entry, "a reader": reader} {
+		if one.Tier != ReadOnly || one.Annotations != (Annotations{ReadOnly: true, Idempotent: true}) {
+			t.Errorf("%s: %s, %+v", name, one.Tier, one.Annotations)
+		}
+	}
 }

@@ -66,6 +66,11 @@ func TestSessionTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	say(t, talk, "trip", "Which train?", "The night train at nine.")
+	say(t, talk, "walk", "You are a guide", "Hello.", "Where to?", "To the sea.", "And then?")
+	if got := ok(t, set, "memory_list_sessions", ada, `{"limit":1}`).Text; !strings.Contains(got, `"title":"Where to?"`) {
+		t.Errorf("the title is not the first question: %s", got)
+	}
+	ok(t, set, "memory_delete_session", ada, `{"session_id":"walk"}`)
 	list := ok(t, set, "memory_list_sessions", ada, `{}`)
 	want := `{"sessions":[` +
 		`{"session_id":"trip","title":"The trip to Rome","status":"active","message_count":2,"created_at":"CREATED","updated_at":"UPDATED"},` +

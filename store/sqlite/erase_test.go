@@ -321,7 +321,12 @@ func TestEraseWaitsForTheWiping(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
 	for n := range erasesInARow {
 		id := save(t, s, fmt.Sprint("note ", n))
-		if err := s.Apply(ctx, testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}}); err != nil {
+		err := s.Apply(ctx, testTenant, loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}})
+		if n%50 == 9 {
+			save(t, s, "and all that is left")
+			err = s.EraseTenant(ctx, testTenant)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		var pending int64

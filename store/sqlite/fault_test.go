@@ -323,6 +323,24 @@ func TestNothingIsLoggedWithoutAFault(t *testing.T) {
 	}
 }
 
+// Wiping that fails is told in the log.
+func TestAWipingThatFailsIsLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, err := Open(path, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	must(t, err)
+	save(t, s, "walrus")
+	exec1(t, path, "UPDATE meta SET value = 'walrus' WHERE key = 'scrub'")
+	f := s.files[testTenant]
+	f.startScrub()
+	must(t, f.awaitScrub(t.Context(), true))
+	must(t, s.Close())
+	if !strings.Contains(log.String(), "wipe erased rows") {
+		t.Errorf("logged %s", &log)
+	}
+}
+
 // Writes that wait share a commit, up to a number.
 func TestWaitingWritesAreGathered(t *testing.T) {
 	t.Parallel()

@@ -131,7 +131,7 @@ func (f *file) ready(ctx context.Context) error {
 }
 
 func (f *file) open(ctx context.Context) (err error) {
-	if err := createPrivate(f.path); err != nil {
+	if _, err := createPrivate(f.path); err != nil {
 		return err
 	}
 	if f.writeDB, err = openDB(f.path, writerPragmas); err != nil {
@@ -180,31 +180,31 @@ func (f *file) inPlace() error {
 }
 
 // createPrivate makes a missing file readable by its owner alone; SQLite gives
-// its side files the same mode.
-func createPrivate(path string) error {
+// its side files the same mode. made: there was none.
+func createPrivate(path string) (made bool, err error) {
 	c, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
 		// SQLite would create the target of a dangling link, readable for everybody.
 		info, err := os.Stat(path)
 		if err == nil && !info.Mode().IsRegular() && !info.IsDir() { // SQLite says what a directory is
-			return loci.Errorf(loci.Unavailable, "%s is no file: choose another store path", path)
+			return false, loci.Errorf(loci.Unavailable, "%s is no file: choose another store path", path)
 		}
 		if errors.Is(err, os.ErrNotExist) {
-			return &loci.Error{
+			return false, &loci.Error{
 				Code:     loci.Unavailable,
 				Msg:      "the memory file " + path + " is a link to a file that does not exist",
 				Err:      err,
 				Recovery: "Remove the link, or choose another store path.",
 			}
 		}
-		return nil
+		return false, nil
 	case err != nil:
 		refused := oserror.Of("the memory file "+path+" cannot be made", err)
 		refused.Code = loci.Unavailable
-		return refused
+		return false, refused
 	}
-	return c.Close()
+	return true, c.Close()
 }
 
 // close ends the file: running jobs finish, leftovers of erased rows are wiped,

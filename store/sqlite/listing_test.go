@@ -122,6 +122,19 @@ func TestListsByTimeAreMerged(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	f := loci.Filter{Within: []loci.Namespace{{"u"}}, At: now, Scopes: []string{"a", ""}}
 	f.MinConfidence, f.Tags = 0.2, []string{"x"}
+	for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending} {
+		if mergeable(&f, order) == order.BySlot() {
+			t.Errorf("order %d: merged %v", order, order.BySlot())
+		}
+	}
+	for name, few := range map[string]loci.Filter{ // what finds them sooner
+		"ids": {IDs: []loci.ID{{1}}}, "a slot": {Slot: new(string)}, "slots": {Slots: loci.SlotsBeginning("a")},
+		"what expired": {Expired: true}, "what is due": {Due: now},
+	} {
+		if mergeable(&few, loci.NewestFirst) {
+			t.Errorf("a list by %s is merged", name)
+		}
+	}
 	streams := []stream{{1, "fact"}, {1, "rule"}, {2, "fact"}}
 	for _, order := range []loci.Order{loci.NewestFirst, loci.OldestFirst} {
 		for _, notLive := range []bool{false, true} {

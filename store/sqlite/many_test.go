@@ -354,3 +354,28 @@ func TestWhoFindsNothingMakesNoFile(t *testing.T) {
 		t.Errorf("there is a file: %v", err)
 	}
 }
+
+// What was erased is listed for an index that follows it, for so many changes; at every thousandth
+// change the older ones go. The floor says how far back the list reaches.
+func TestErasedAreListedForAWhile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openFile(t, path)
+	for _, c := range []struct{ seq, listed, floor int64 }{
+		{erasedKept, 3, 0},
+		{2*erasedKept - 1, 3, 0},
+		{2 * erasedKept, 1, erasedKept},
+		{2*erasedKept + 1000, 1, erasedKept + 1000},
+	} {
+		id := save(t, s, "walrus")
+		exec1(t, path, fmt.Sprintf(`UPDATE meta SET value = %d WHERE key = 'seq'; DELETE FROM erased;
+			INSERT INTO erased (seq, id, namespace) VALUES (1, randomblob(16), 1), (%d, randomblob(16), 1), (%d, randomblob(16), 1)`,
+			c.seq-1, max(2, c.seq-erasedKept), c.seq-erasedKept+1))
+		if err := s.Apply(t.Context(), testTenant, gone([]loci.ID{id}, false)); err != nil {
+			t.Fatal(err)
+		}
+		asks(t, s, "SELECT value FROM meta WHERE key = 'seq'", c.seq)
+		asks(t, s, fmt.Sprint("SELECT count(*) FROM erased WHERE seq < ", c.seq), c.listed)
+		asks(t, s, "SELECT value FROM meta WHERE key = 'erased_floor'", c.floor)
+	}
+}

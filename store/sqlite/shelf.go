@@ -40,6 +40,7 @@ type shelf struct {
 	dir  string
 	from int // see keptFrom
 	book int // see shelfBook
+	free func(dir string) (bytes int64, known bool)
 
 	mu      sync.Mutex
 	lock    *flock.Flock
@@ -53,7 +54,7 @@ type shelf struct {
 
 func (s *shelf) init(path string, o *Options) {
 	s.dir = strings.TrimSuffix(path, ".db") + ".idx"
-	s.book = shelfBook
+	s.book, s.free = shelfBook, freeBytes
 	s.from, _ = strconv.Atoi(keptFrom) // a number, whoever sets it
 	if o.shelfFrom > 0 {
 		s.from, s.book = o.shelfFrom, max(1, o.shelfBook)
@@ -125,7 +126,7 @@ func (s *shelf) isFolder() error {
 
 // put writes a segment and opens it. The caller holds the folder.
 func (s *shelf) put(data []byte, origin segment.Origin) (*segment.Segment, *book, error) {
-	if free, known := freeBytes(s.dir); known && free < ballastSize+ballastMargin+4*int64(len(data)) {
+	if free, known := s.free(s.dir); known && free < ballastSize+ballastMargin+4*int64(len(data)) {
 		return nil, nil, fmt.Errorf("the disk of %s has too little room", s.dir)
 	}
 	random := make([]byte, 12)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/segment"
 )
 
 // keptStore is a store whose index is kept from 20 records on, in segments of 16.
@@ -356,6 +357,20 @@ func TestAnOlderFileIsPutBack(t *testing.T) {
 	}
 	got := s.answers()
 	same(t, "put back", got, fromHeap(t, closed(t, s)))
+}
+
+// Segments leave room on the disk for a ballast and for four times what they take.
+func TestSegmentsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	data, free := []byte("no segment, but as long as one"), int64(0)
+	s := &shelf{dir: t.TempDir(), fresh: map[string]bool{}, free: func(string) (int64, bool) { return free, true }}
+	for spare, full := range map[int64]bool{-1: true, 0: false} {
+		free = ballastSize + ballastMargin + 4*int64(len(data)) + spare
+		_, _, err := s.put(data, segment.Origin{})
+		if err == nil || strings.Contains(err.Error(), "too little room") != full {
+			t.Errorf("with %+d bytes to spare: %v", spare, err)
+		}
+	}
 }
 
 // While another process writes to the folder this one searches from the heap.

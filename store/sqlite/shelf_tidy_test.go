@@ -38,6 +38,18 @@ func (s keptStore) settle() {
 	must(s.t, f.awaitTidy(s.t.Context()))
 }
 
+// untidied acquires the file of a store in which no pass will start.
+func (s keptStore) untidied() *file {
+	s.t.Helper()
+	f, err := s.acquire(s.t.Context(), testTenant)
+	must(s.t, err)
+	f.shelf.tidyMu.Lock()
+	defer f.shelf.tidyMu.Unlock()
+	f.shelf.stopped = true
+	close(f.shelf.hurry)
+	return f
+}
+
 // Erased text leaves the segments, earlier versions and all, without a search and while another
 // process still searches them.
 func TestEraseLeavesTheKeptIndex(t *testing.T) {
@@ -85,13 +97,7 @@ func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	s.fill(0, 50)
 	s.answers()
 	s.settle()
-	f, err := s.acquire(t.Context(), testTenant)
-	must(t, err)
-	f.shelf.tidyMu.Lock()
-	f.shelf.stopped = true // no pass will start
-	close(f.shelf.hurry)
-	f.shelf.tidyMu.Unlock()
-	s.release(f)
+	s.release(s.untidied())
 	s.erase(9, 1)
 	if told, err := s.Warnings(t.Context()); err != nil || len(told) != 1 || !strings.Contains(told[0], "erased") {
 		t.Errorf("warnings %q, %v", told, err)
@@ -106,6 +112,28 @@ func TestUnfinishedTidyingGoesOn(t *testing.T) {
 	}
 	s.settle()
 	if found := heldIn(t, path, "number9"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
+// What a shard's segments held of erased text is gone once the shard is done, although a pass may
+// end in a fault of another shard before it looks for files that nothing names.
+func TestEachShardIsTidiedByItself(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	s.answers()
+	s.settle()
+	f := s.untidied()
+	defer s.release(f)
+	s.erase(9, 1)
+	all, key, err := f.manifests(t.Context())
+	must(t, err)
+	if len(all) != 1 || len(heldIn(t, s.path, "number9")) != 1 {
+		t.Fatalf("%d shards; want erased text in one", len(all))
+	}
+	must(t, f.tidyShard(t.Context(), &all[0], key))
+	if found := heldIn(t, s.path, "number9"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
 }

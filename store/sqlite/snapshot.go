@@ -14,7 +14,8 @@ var snapshotPragmas = []string{"busy_timeout(30000)", "temp_store(MEMORY)", "cac
 
 // Snapshot writes a tenant, as it is at one moment, into a directory that is a store of its
 // own, and returns the name of the file. Others go on writing meanwhile. What is not in use
-// in the file, such as the room of erased rows, is not copied.
+// in the file, such as the room of erased rows, is not copied. Conflict: the directory has the
+// file already.
 func (s *Store) Snapshot(ctx context.Context, t loci.Tenant, dir string) (name string, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
@@ -22,7 +23,11 @@ func (s *Store) Snapshot(ctx context.Context, t loci.Tenant, dir string) (name s
 	}
 	defer s.release(f)
 	to := filepath.Join(dir, FileName(t))
-	if err := createPrivate(to); err != nil { // SQLite would let others read it
+	made, err := createPrivate(to) // SQLite would let others read it
+	if err == nil && !made {
+		err = loci.Errorf(loci.Conflict, "%s is there already: choose a directory without it", to)
+	}
+	if err != nil {
 		return "", err
 	}
 	defer func() {

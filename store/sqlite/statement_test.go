@@ -3,6 +3,8 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,6 +50,39 @@ func TestStatementsHoldLittle(t *testing.T) {
 		t.Errorf("%d statements were prepared, with %d bytes; the limit is %d", prepared, held, most)
 	}
 	save(t, s, "otter")
+}
+
+// Changes of any number of records are made with few statements, so that those that are prepared
+// serve them all.
+func TestStatementsServeAllLengths(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	seen := map[string]bool{}
+	const most = 32
+	for n := 1; n <= most; n++ {
+		var c loci.Change
+		for i := range n {
+			one := note("walrus")
+			one.Put[0].Record.Slot = fmt.Sprint(n, " ", i)
+			c.Put, c.Events = append(c.Put, one.Put...), append(c.Events, one.Events...)
+		}
+		within(t, s.files[testTenant], func(tx *tx) error {
+			err := tx.apply(&c)
+			for _, p := range c.Put {
+				c.Erase = append(c.Erase, loci.Erase{ID: p.Record.ID, Version: 1})
+			}
+			c.Put, c.Events = nil, nil
+			err = errors.Join(err, tx.apply(&c))
+			for query := range tx.stmts {
+				seen[query] = true
+			}
+			return err
+		})
+	}
+	if len(seen) > 80 {
+		t.Errorf("%d statements for 1 to %d records", len(seen), most)
+	}
 }
 
 // A statement keeps nothing of what it wrote or read: it would stay in memory after an erase.

@@ -105,7 +105,7 @@ func (r lentRow) bytes(column int) (b []byte, ok bool) {
 	}
 	// Asked as bytes, a text is not copied for a zero byte behind it.
 	at, size := sqlite3.Xsqlite3_value_blob(r.tls, v), sqlite3.Xsqlite3_value_bytes(r.tls, v)
-	if at == 0 || size <= 0 {
+	if at == 0 { // it is empty
 		return nil, true
 	}
 	return unsafe.Slice((*byte)(foreign(at)), size), true
