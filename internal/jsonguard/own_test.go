@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -82,10 +83,11 @@ func TestOwnRefusesWhatIsDamaged(t *testing.T) {
 			t.Errorf("%s was read", text[:i])
 		}
 	}
-	for _, wrong := range []string{`{"text":1}`, `{"at":"yesterday"}`, `{"list":{}}`, `[]`, `"x"`, `{} {}`, `{"text":"` + "\n" + `"}`} {
+	deep := `{"raw":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}" // a file of others may have millions
+	for _, wrong := range []string{deep, `{"text":1}`, `{"at":"yesterday"}`, `{"list":{}}`, `[]`, `"x"`, `{} {}`, `{"text":"` + "\n" + `"}`} {
 		var into everything
 		if err := Own([]byte(wrong), &into); err == nil {
-			t.Errorf("%s was read", wrong)
+			t.Errorf("%.80s was read", wrong)
 		}
 	}
 }
