@@ -61,8 +61,13 @@ func TestLongThreadsAreReadInPages(t *testing.T) {
 			if asked := counter.asked - before; asked > c.most {
 				t.Errorf("%d questions for %d checkpoints; want at most %d", asked, checkpoints, c.most)
 			}
-			if name == "copy" {
+			switch name {
+			case "copy":
 				wantCopy(t, m, "t", "copy")
+			case "prune":
+				if left := getCheckpoint(t, m, "t", "", ""); len(left.Writes) != 2 || len(left.Values) != 5 {
+					t.Errorf("left %v", left)
+				}
 			}
 		})
 	}
@@ -110,6 +115,26 @@ func TestValuesGoAsTheyCame(t *testing.T) {
 				t.Errorf("%d of %d values went, in order: %v", len(went), len(values), inOrder)
 			}
 		})
+	}
+}
+
+// Of checkpoints here and there the writes between them, which may be many, are not read.
+func TestWritesBetweenAreNotRead(t *testing.T) {
+	m, h, c := counted(t)
+	const checkpoints = 40
+	locitest.CheckpointHistory(t, m, "t", "", checkpoints, func(i int) string { return fmt.Sprintf(`{"run_id":"%d"}`, i%2) })
+	for i := 0; i < checkpoints; i += 2 {
+		locitest.PutWrites(t, m, "t", fmt.Sprintf("c%02d", i), writesOf("many", 300)...)
+	}
+	clear(c.ofKind)
+	if n, err := h.DeleteForRuns(t.Context(), []string{"1"}); n != checkpoints/2 || err != nil {
+		t.Errorf("%d were deleted, %v", n, err)
+	}
+	if read := c.ofKind[checkpoint.KindWrite]; read > 1500 {
+		t.Errorf("%d writes were read to erase %d", read, checkpoints/2)
+	}
+	if left := stored(t, m, c)[checkpoint.KindWrite]; left != checkpoints/2*301 {
+		t.Errorf("%d writes are left", left)
 	}
 }
 
