@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// maxKnownValues bounds the values that a deletion remembers.
+// maxKnownValues bounds the values that a deletion remembers: 4 MiB. The others are found by their slots.
 const maxKnownValues = 1 << 18
 
 // A deletion takes a thread away.
@@ -18,8 +18,7 @@ type deletion struct {
 
 	// values are those of the checkpoints that went. They are erased as they came, beside one another in
 	// the store; by their slots, each channel would come by itself, from all over the place.
-	values  []loci.ID
-	forgets bool // it finds values by their slots: they are too many, or others delete them, too
+	values []loci.ID
 }
 
 // DeleteThread erases all checkpoints, values and writes of a thread and returns how many
@@ -35,9 +34,7 @@ func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, e
 			checkpoints int
 			more        bool
 		}
-		again := false
 		s, err := loci.Commit(ctx, c.m, "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
-			p.forgets, again = p.forgets || again, true
 			d.Change, d.Reply.checkpoints, d.Reply.more, err = p.decide(ctx, now)
 			return d, err
 		})
@@ -106,7 +103,7 @@ func (p *deletion) decide(
 
 // remember notes the values of a checkpoint that goes.
 func (p *deletion) remember(r *loci.Record) error {
-	if p.forgets {
+	if len(p.values) >= maxKnownValues {
 		return nil
 	}
 	s, err := readCheckpoint(r)
@@ -116,11 +113,9 @@ func (p *deletion) remember(r *loci.Record) error {
 	return err
 }
 
-// known are the values of the checkpoints that went, the oldest first.
+// known are the values of the checkpoints that went, the oldest first. Some are not there any more when a change was
+// refused because another call deletes the thread, too; each attempt takes those that it tried from the list.
 func (p *deletion) known() []loci.ID {
-	if p.forgets = p.forgets || len(p.values) > maxKnownValues; p.forgets {
-		p.values = nil
-	}
 	slices.SortFunc(p.values, byID)
 	p.values = slices.Compact(p.values)
 	return p.values
