@@ -1,5 +1,7 @@
 //go:build !race
 
+// These tests count what calls ask a store, and start no goroutine, as those of effort_test.go.
+
 package checkpoint_test
 
 import (
@@ -86,7 +88,9 @@ func TestValuesGoAsTheyCame(t *testing.T) {
 			m, h, c := counted(t)
 			longThread(t, m, 110, 50) // more values than go in one change
 			values := map[loci.ID]bool{}
-			all := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{checkpoint.KindValue}, NotLive: true}
+			all := loci.Filter{
+				Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{checkpoint.KindValue}, NotLive: true,
+			}
 			for p := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
 				records, next, err := m.Records(t.Context(), all, p)
 				if err != nil {
