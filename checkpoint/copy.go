@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -113,16 +115,14 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 	if err != nil {
 		return err
 	}
+	written := p.c.writeListOf(loci.SlotsBeginning(slotOf(p.from)), loci.Page{})
 	for i := range checkpoints {
-		if err := p.belongings(ctx, &checkpoints[i], flush); err != nil {
+		if err := p.belongings(ctx, &checkpoints[i], written, flush); err != nil {
 			return err
 		}
 	}
-	for i := range checkpoints {
-		if err := p.checkpoint(ctx, &checkpoints[i]); err != nil {
-			return err
-		}
-		if err := flush(); err != nil {
+	for part := range slices.Chunk(checkpoints, copyStates) {
+		if err := p.states(ctx, part, flush); err != nil {
 			return err
 		}
 	}
@@ -130,45 +130,74 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 }
 
 // belongings copies a checkpoint's writes and the values that no earlier one had.
-func (p *copier) belongings(ctx context.Context, head *loci.Record, flush func() error) error {
+func (p *copier) belongings(ctx context.Context, head *loci.Record, written *writeList, flush func() error) error {
 	s, err := readCheckpoint(head)
 	if err != nil {
 		return err
 	}
-	for channel, old := range s.Values {
-		if _, ok := p.ids[old]; ok {
-			continue
-		}
-		values, err := p.c.values(ctx, []loci.ID{old})
-		if err != nil {
-			return err
-		}
-		if values[old] == nil {
-			return errChanged()
-		}
-		body := s.body
-		body.Thread = p.to
-		r, err := p.c.valueRecord(&body, channel, values[old].typed(), p.now)
-		if err != nil {
-			return err
-		}
-		p.ids[old] = r.ID
-		p.put(*r)
-		if err := flush(); err != nil {
-			return err
+	var fresh []loci.ID
+	for _, old := range s.Values {
+		if _, ok := p.ids[old]; !ok {
+			fresh = append(fresh, old)
 		}
 	}
-	writes, err := p.c.writes(ctx, head.Slot)
+	slices.SortFunc(fresh, byID) // as they were stored
+	fresh = slices.Compact(fresh)
+	values, err := p.c.values(ctx, fresh)
 	if err != nil {
 		return err
 	}
-	slot := slotOf(p.to, s.Namespace, s.ID)
-	for _, w := range writes {
-		r, err := p.c.writeRecord(slot, s.ID, w, p.now)
-		if err != nil {
+	for _, old := range fresh {
+		if values[old] == nil {
+			return errChanged()
+		}
+		id := p.c.m.NewID()
+		p.ids[old] = id
+		slot := strings.TrimSuffix(values[old].Slot, string(old[:])) + string(id[:])
+		if err := p.again(values[old].Record, id, slot, flush); err != nil {
 			return err
 		}
-		p.put(*r)
+	}
+	writes, err := written.of(ctx, head.Slot)
+	if err != nil {
+		return err
+	}
+	for i := range writes {
+		if err := p.again(writes[i], p.c.m.NewID(), writes[i].Slot, flush); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again copies a record whose body names no thread. Its slot is to be that slot of the other thread.
+func (p *copier) again(r loci.Record, id loci.ID, slot string, flush func() error) error {
+	r.ID, r.Version, r.CreatedAt, r.UpdatedAt = id, 1, p.now, p.now
+	r.Slot = slotOf(p.to) + strings.TrimPrefix(slot, slotOf(p.from))
+	p.put(r)
+	return flush()
+}
+
+// copyStates is how many checkpoints are read at once, with their states.
+const copyStates = 16
+
+// states copies some checkpoints.
+func (p *copier) states(ctx context.Context, heads []loci.Record, flush func() error) error {
+	f := p.c.filter(Kind)
+	for i := range heads {
+		f.IDs = append(f.IDs, heads[i].ID)
+	}
+	records, _, err := p.c.records(ctx, f, loci.Page{Limit: len(heads), Order: loci.SlotAscending})
+	if err != nil {
+		return err
+	}
+	if len(records) < len(heads) {
+		return errChanged()
+	}
+	for i := range records {
+		if err := p.checkpoint(&records[i]); err != nil {
+			return err
+		}
 		if err := flush(); err != nil {
 			return err
 		}
@@ -176,14 +205,7 @@ func (p *copier) belongings(ctx context.Context, head *loci.Record, flush func()
 	return nil
 }
 
-func (p *copier) checkpoint(ctx context.Context, head *loci.Record) error {
-	r, err := p.c.at(ctx, Kind, head.Slot, loci.Page{})
-	if err != nil {
-		return err
-	}
-	if r == nil {
-		return errChanged()
-	}
+func (p *copier) checkpoint(r *loci.Record) error {
 	s, err := readCheckpoint(r)
 	if err != nil {
 		return err

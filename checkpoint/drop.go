@@ -15,6 +15,7 @@ import (
 type dropping struct {
 	thread  loci.ID
 	version int64
+	slots   loci.SlotRange // of all that the thread has in the namespace
 	all     []stored
 	chosen  map[string]bool
 }
@@ -39,7 +40,7 @@ func (c *Handle) drop(
 				return d, err
 			}
 			if known == nil || r == nil || r.ID != known.thread || r.Version != known.version {
-				known = &dropping{}
+				known = &dropping{slots: loci.SlotsBeginning(slotOf(thread, namespace))}
 				if known.all, err = c.stored(ctx, thread, namespace); err != nil {
 					return d, err
 				}
@@ -73,8 +74,10 @@ func (c *Handle) drop(
 func (c *Handle) decideDrop(
 	ctx context.Context, known *dropping, now time.Time,
 ) (change loci.Change, rest dropping, err error) {
+	rest.slots = known.slots
 	gone, values := map[string]bool{}, map[loci.ID]bool{}
 	rest.chosen = maps.Clone(known.chosen)
+	written := c.writeListOf(known.slots, loci.Page{Brief: true})
 	for i := range known.all {
 		s := &known.all[i]
 		if !known.chosen[s.ID] || len(change.Erase) >= dropRecords {
@@ -85,7 +88,7 @@ func (c *Handle) decideDrop(
 		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
 		change.Events = append(change.Events,
 			c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
-		writes, err := c.heads(ctx, KindWrite, loci.SlotsBeginning(s.record.Slot))
+		writes, err := written.of(ctx, s.record.Slot)
 		if err != nil {
 			return change, rest, err
 		}
@@ -108,7 +111,7 @@ func (c *Handle) decideDrop(
 		}
 		rest.all = append(rest.all, s)
 	}
-	c.eraseValues(&change, values)
+	c.eraseValues(&change, inOrder(values))
 	return change, rest, nil
 }
 

@@ -29,16 +29,17 @@ func (c *Handle) records(ctx context.Context, f loci.Filter, p loci.Page) ([]loc
 // heads lists all records of a kind in a range, in order of slot and without their
 // texts.
 func (c *Handle) heads(ctx context.Context, kind loci.Kind, slots loci.SlotRange) ([]loci.Record, error) {
-	return c.firstHeads(ctx, kind, slots, math.MaxInt)
+	return c.firstOf(ctx, kind, slots, math.MaxInt, loci.Page{NoText: true})
 }
 
-// firstHeads lists the first records of a kind in a range, as heads does.
-func (c *Handle) firstHeads(
-	ctx context.Context, kind loci.Kind, slots loci.SlotRange, most int,
+// firstOf lists the first records of a kind in a range, in order of slot. The page says what it
+// shows of each.
+func (c *Handle) firstOf(
+	ctx context.Context, kind loci.Kind, slots loci.SlotRange, most int, p loci.Page,
 ) (out []loci.Record, err error) {
 	f := c.filter(kind)
 	f.Slots = slots
-	for p := (loci.Page{Order: loci.SlotAscending, NoText: true}); ; {
+	for p.Order = loci.SlotAscending; ; {
 		p.Limit = min(1000, most-len(out))
 		records, next, err := c.records(ctx, f, p)
 		if err != nil {

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -71,7 +72,7 @@ func (c *Handle) forsake(ctx context.Context, change *loci.Change, was, is *body
 			all[i].spare(left)
 		}
 	}
-	c.eraseValues(change, left)
+	c.eraseValues(change, inOrder(left))
 	return nil
 }
 
@@ -83,11 +84,17 @@ func (s *stored) spare(values map[loci.ID]bool) {
 }
 
 // eraseValues erases values; they never change, so each has its first version.
-func (c *Handle) eraseValues(change *loci.Change, ids map[loci.ID]bool) {
-	for id := range ids {
+func (c *Handle) eraseValues(change *loci.Change, ids []loci.ID) {
+	for _, id := range ids {
 		change.Erase = append(change.Erase, loci.Erase{ID: id, Version: 1})
 	}
 }
+
+// inOrder lists ids, the oldest first: what was stored together lies together, so that the store
+// changes few pages for many of them.
+func inOrder(ids map[loci.ID]bool) []loci.ID { return slices.SortedFunc(maps.Keys(ids), byID) }
+
+func byID(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) }
 
 // stored lists the checkpoints of a thread and namespace without their states, the
 // oldest first.
@@ -103,85 +110,6 @@ func (c *Handle) stored(ctx context.Context, thread, namespace string) ([]stored
 		}
 	}
 	return out, nil
-}
-
-// DeleteThread erases all checkpoints, values and writes of a thread and returns how many
-// checkpoints it erased. A thread that does not exist is no error. A large thread is
-// erased in several changes, the oldest first; if it was stopped half way, call it again.
-func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, err error) {
-	if err := checkThread(thread); err != nil {
-		return 0, err
-	}
-	for {
-		type step struct {
-			checkpoints int
-			more        bool
-		}
-		s, err := loci.Commit(ctx, c.m, "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
-			d.Change, d.Reply.checkpoints, d.Reply.more, err = c.decideDelete(ctx, thread, now)
-			return d, err
-		})
-		erased += s.checkpoints
-		if err != nil || !s.more {
-			return erased, err
-		}
-	}
-}
-
-// decideDelete takes away a part of a thread: checkpoints first, so that what is left
-// never refers to what is gone, then all the rest.
-func (c *Handle) decideDelete(
-	ctx context.Context, thread string, now time.Time,
-) (change loci.Change, checkpoints int, more bool, err error) {
-	slots := loci.SlotsBeginning(slotOf(thread))
-	var touched []threadBody
-	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue} {
-		room := dropRecords - len(change.Erase)
-		records, err := c.firstHeads(ctx, kind, slots, room+1) // not all of a large thread in each change
-		if err != nil {
-			return change, 0, false, err
-		}
-		more = more || len(records) > room
-		for i := range records[:min(room, len(records))] {
-			r := &records[i]
-			change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
-			if kind != Kind {
-				continue
-			}
-			checkpoints++
-			change.Events = append(change.Events, c.m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version}))
-		}
-	}
-	records, err := c.heads(ctx, KindThread, slots)
-	if err != nil {
-		return change, 0, false, err
-	}
-	for i := range records {
-		var b threadBody
-		if err := readBody(&records[i], &b); err != nil {
-			return change, 0, false, err
-		}
-		touched = append(touched, b)
-	}
-	for _, b := range touched {
-		if err := c.mark(ctx, &change, thread, b.Namespace, now, !more); err != nil {
-			return change, 0, false, err
-		}
-	}
-	c.account(&change, records, now)
-	return change, checkpoints, more, nil
-}
-
-// account gives a change that erases no checkpoint the event every change has.
-func (c *Handle) account(change *loci.Change, threads []loci.Record, now time.Time) {
-	if len(change.Events) > 0 || len(change.Erase) == 0 {
-		return
-	}
-	about := loci.Record{ID: change.Erase[0].ID, Kind: KindWrite, Namespace: c.m.Namespace()}
-	if len(threads) > 0 {
-		about = threads[0]
-	}
-	change.Events = []loci.Event{c.m.Event(loci.EventErased, &about, now, map[string]any{"records": len(change.Erase)})}
 }
 
 // DeleteForRuns erases the checkpoints that some runs made, those whose metadata have
@@ -278,18 +206,20 @@ func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err
 	if err != nil {
 		return 0, err
 	}
-	root, err := c.stored(ctx, thread, "")
-	if err != nil {
-		return 0, err
-	}
-	staying, err := c.keep(ctx, root)
-	if err != nil {
-		return 0, err
-	}
 	called := map[string]bool{} // checkpoints of the root that go
-	for i := range root {
-		if !staying[root[i].ID] {
-			called[root[i].ID] = true
+	if slices.ContainsFunc(namespaces, isCall) {
+		root, err := c.stored(ctx, thread, "")
+		if err != nil {
+			return 0, err
+		}
+		staying, err := c.keep(ctx, root)
+		if err != nil {
+			return 0, err
+		}
+		for i := range root {
+			if !staying[root[i].ID] {
+				called[root[i].ID] = true
+			}
 		}
 	}
 	slices.SortFunc(namespaces, func(a, b string) int { return strings.Compare(b, a) }) // the root, "", comes last
@@ -299,9 +229,7 @@ func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err
 			if err != nil {
 				return nil, err
 			}
-			// A namespace with a colon belongs to one call. One without is a subgraph's
-			// own memory, which outlives its calls.
-			if strings.Contains(namespace, ":") && len(all) > 0 && called[all[len(all)-1].caller()] {
+			if isCall(namespace) && len(all) > 0 && called[all[len(all)-1].caller()] {
 				kept = nil
 			}
 			chosen := map[string]bool{}
@@ -320,6 +248,10 @@ func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err
 	return erased, nil
 }
 
+// isCall reports whether a namespace belongs to one call of a subgraph. One without a colon is a
+// subgraph's own memory, which outlives its calls.
+func isCall(namespace string) bool { return strings.Contains(namespace, ":") }
+
 // tasksChannel is where LangGraph writes what a step sends to tasks.
 const tasksChannel = "__pregel_tasks"
 
@@ -328,13 +260,13 @@ func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error
 	if len(all) == 0 {
 		return nil, nil
 	}
-	byID := make(map[string]*stored, len(all))
+	named := make(map[string]*stored, len(all))
 	for i := range all {
-		byID[all[i].ID] = &all[i]
+		named[all[i].ID] = &all[i]
 	}
 	head := &all[len(all)-1]
 	kept := map[string]bool{head.ID: true}
-	if parent := byID[head.Parent]; parent != nil && head.Format > 0 && head.Format < 4 {
+	if parent := named[head.Parent]; parent != nil && head.Format > 0 && head.Format < 4 {
 		writes, err := c.writes(ctx, parent.record.Slot)
 		if err != nil {
 			return nil, err
@@ -352,7 +284,7 @@ func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error
 		if len(replayed) == 0 {
 			break
 		}
-		s = byID[s.Parent]
+		s = named[s.Parent]
 	}
 	return kept, nil
 }

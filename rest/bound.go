@@ -22,6 +22,10 @@ type bound struct {
 	characters int // of a text, and of each text of a list
 	entries    int // of a list
 	members    int // of an object
+
+	// list refuses a list of texts that costs too much, before it is decoded: that is most of what a
+	// refusal costs.
+	list func(value []byte) error
 }
 
 // wholeBody stands for as many characters as a body may have bytes: what the text may
@@ -89,7 +93,7 @@ var bounds = map[string]bound{
 	"data":                 {characters: (checkpoint.MaxValue + 2) / 3 * 4, members: largest},
 
 	// Of an export, whose lines the library checks: none is longer than the body, and none weighs less than 2.
-	"lines": {characters: maxLines, entries: intake.MaxWeight / 2},
+	"lines": {characters: maxLines, entries: intake.MaxWeight / 2, list: checkLines},
 
 	// Of a message and of a session as a document; the library checks the rest.
 	"id":           {characters: session.MaxMessageBytes, entries: loci.MaxLabels},
@@ -142,7 +146,11 @@ func (a *API) checkSize(place string, s *huma.Schema, value []byte) error {
 		return loci.Errorf(loci.Invalid, "%s has more than %d characters: shorten it", place, *s.MaxLength)
 	case value[0] == '[' && s.MaxItems != nil && jsonguard.Count(value) > *s.MaxItems:
 		return loci.Errorf(loci.Invalid, "%s has too many entries: send at most %d", place, *s.MaxItems)
-	case value[0] == '[' && s.Items != nil && s.Items.Type != huma.TypeString:
+	case value[0] == '[' && s.Items != nil && s.Items.Type == huma.TypeString:
+		if check := bounds[place[strings.LastIndexByte(place, '.')+1:]].list; check != nil {
+			return check(value)
+		}
+	case value[0] == '[' && s.Items != nil:
 		i := -1
 		return jsonguard.Each(value, func(_ string, element []byte) error {
 			i++

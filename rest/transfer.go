@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -50,30 +51,33 @@ func (a *API) transferRoutes() {
 			"One request takes 4,000 memories and messages, 10,000 links or earlier states, 3 MiB of texts, or a mixture of these.",
 	}, func(ctx context.Context, c *caller, in *importInput) (*importOutput, error) {
 		return within(a, c, func(m *loci.Memory) (*importOutput, error) {
-			if err := checkLines(in.Body.Lines); err != nil {
-				return nil, err
-			}
 			report, err := m.Import(ctx, strings.NewReader(strings.Join(in.Body.Lines, "\n")), nil)
 			return &importOutput{report}, err
 		})
 	})
 }
 
-// checkLines refuses lines that cost more than one request may, before any of them is stored.
-func checkLines(lines []string) error {
-	weight := 0
-	for i, line := range lines {
+// checkLines refuses a list of lines that cost more than one request may. It reads none behind the first that
+// is too much, and leaves what is no text to others.
+func checkLines(list []byte) error {
+	weight, n := 0, 0
+	return jsonguard.Each(list, func(_ string, element []byte) error {
+		n++
+		var line string
+		if element[0] != '"' || json.Unmarshal(element, &line) != nil {
+			return nil
+		}
 		if strings.ContainsAny(line, "\n\r") {
 			return loci.Errorf(loci.Invalid, "lines must not have line breaks: send each line by itself")
 		}
 		if weight += intake.Weight([]byte(line)); weight > intake.MaxWeight {
 			err := loci.Errorf(loci.TooLarge, "from line %d on, lines have more than one request imports: "+
-				"4,000 memories, 10,000 links or earlier states, or 3 MiB of texts", i+1)
+				"4,000 memories, 10,000 links or earlier states, or 3 MiB of texts", n)
 			err.Recovery = "Import the file with loci import or with a client, which sends it in parts."
 			return err
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // export sends memories while they are read. What fails before the first byte is a problem,

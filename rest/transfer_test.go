@@ -145,6 +145,11 @@ func TestImportIsBounded(t *testing.T) {
 			t.Errorf("%.50s: %d %.1000s; want %q", c.lines[0], r.status, r.body, c.detail)
 		}
 	}
+	// The first line that is too much ends the reading: that the last one is no text is found by whoever decodes them.
+	late := strings.TrimSuffix(importing(t, many(ann, 4002)), "]}") + ",7]}"
+	if r := b.send("POST", "/v1/import", late); r.status != 413 || !strings.Contains(r.body, "from line 4001 on") {
+		t.Errorf("lines are decoded before they are weighed: %d %.1000s", r.status, r.body)
+	}
 	if r := b.send("POST", "/v1/import", importing(t, many(ann, 4000))); !strings.Contains(r.body, `"created":1,"existing":3999`) {
 		t.Errorf("as much as there may be: %d %.1000s", r.status, r.body)
 	}

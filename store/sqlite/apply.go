@@ -77,6 +77,9 @@ func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 	for put := c.Put; len(put) > 0; {
 		n, err := t.moveMany(put)
 		if err == nil && n == 0 {
+			n, err = t.insertMany(put)
+		}
+		if err == nil && n == 0 {
 			n, err = 1, t.put(&put[0])
 		}
 		if err != nil {
@@ -237,20 +240,23 @@ func (t *tx) put(p *loci.Put) error {
 	if err != nil {
 		return err
 	}
-	var n int64
-	switch {
-	case p.History != nil:
-		if n, err = t.insert(r, namespace, seq); err == nil {
-			err = t.putHistory(n, p.History)
+	if isNew(p) {
+		n, err := t.insertRow(insertRow, appendRow(nil, r, namespace, seq)...)
+		if err != nil {
+			return conflictOr(err)
 		}
-	case r.Version == 1:
-		n, err = t.insert(r, namespace, seq)
-	default:
-		n, err = t.update(p, namespace, seq)
+		return t.beside(n, p)
 	}
+	n, err := t.update(p, namespace, seq)
 	if err != nil {
 		return err
 	}
+	return t.putCoded(n, p)
+}
+
+// putCoded stores the vectors of a record, and hands it to the index.
+func (t *tx) putCoded(n int64, p *loci.Put) error {
+	r := &p.Record
 	var vectors []coded
 	for i := range p.Vectors {
 		if p.SameText && r.Version > 1 {
@@ -279,18 +285,6 @@ func (t *tx) putHistory(n int64, history []loci.Revision) error {
 		}
 	}
 	return nil
-}
-
-func (t *tx) insert(r *loci.Record, namespace, seq int64) (n int64, err error) {
-	c := columnsOf(r)
-	n, err = t.insertRow(`INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
-		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position, heading)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(),
-		r.UpdatedAt.UnixMilli(), c.expiresAt, r.Uses, c.usedAt, []byte(r.Text),
-		form.EncodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
-		c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading)
-	return n, conflictOr(err)
 }
 
 func (t *tx) update(p *loci.Put, namespace, seq int64) (n int64, err error) {

@@ -1,0 +1,74 @@
+package checkpoint
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+// Bounds of a page of a list of writes.
+const (
+	leastWrites = 50
+	mostWrites  = 1000
+)
+
+// A writeList reads the writes of checkpoints that are asked for in order of slot. A question for each
+// checkpoint costs more than its few writes do: pages hold those of many, and grow as long as most of what
+// they hold is asked for.
+type writeList struct {
+	c     *Handle
+	page  loci.Page // what it shows of each; its limit is that of the next page
+	slots loci.SlotRange
+	ready []loci.Record
+	ended bool // nothing follows what is ready
+
+	used, passed int // of the page before
+}
+
+// writeListOf begins a list of the writes in a range.
+func (c *Handle) writeListOf(slots loci.SlotRange, page loci.Page) *writeList {
+	page.Limit, page.Order = leastWrites, loci.SlotAscending
+	return &writeList{c: c, page: page, slots: slots}
+}
+
+// of returns the writes of the checkpoint with a slot, in order of slot.
+func (w *writeList) of(ctx context.Context, slot string) (out []loci.Record, err error) {
+	for {
+		n := 0
+		for n < len(w.ready) && w.ready[n].Slot < slot {
+			n++
+		}
+		w.ready, w.passed = w.ready[n:], w.passed+n
+		for n = 0; n < len(w.ready) && strings.HasPrefix(w.ready[n].Slot, slot); n++ {
+		}
+		out = append(out, w.ready[:n]...)
+		w.ready, w.used = w.ready[n:], w.used+n
+		if len(w.ready) > 0 || w.ended {
+			return out, nil
+		}
+		w.slots.From = max(w.slots.From, slot)
+		if err := w.more(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// more reads a page.
+func (w *writeList) more(ctx context.Context) error {
+	f := w.c.filter(KindWrite)
+	f.Slots = w.slots
+	if w.passed > w.used {
+		w.page.Limit = leastWrites
+	}
+	records, next, err := w.c.records(ctx, f, w.page)
+	if err != nil {
+		return err
+	}
+	w.ready, w.ended, w.used, w.passed = records, next == "", 0, 0
+	w.page.Limit = min(2*w.page.Limit, mostWrites)
+	if len(records) > 0 {
+		w.slots.From = records[len(records)-1].Slot + "\x00"
+	}
+	return nil
+}

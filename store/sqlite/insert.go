@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
+)
+
+// manyInserted is how many records one statement inserts where there are as many.
+const manyInserted = 32
+
+const insertedColumns = 28
+
+var (
+	insertRow = `INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
+		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position, heading)
+		VALUES (?` + strings.Repeat(", ?", insertedColumns-1) + ")"
+	insertRows = insertRow + strings.Repeat(", (?"+strings.Repeat(", ?", insertedColumns-1)+")", manyInserted-1)
+)
+
+// isNew reports whether a record is inserted: an imported one may come with earlier states.
+func isNew(p *loci.Put) bool { return p.Record.Version == 1 || p.History != nil }
+
+// insertMany inserts the first records of puts, if as many as a statement takes are new, and returns how many.
+func (t *tx) insertMany(puts []loci.Put) (n int, err error) {
+	if len(puts) < manyInserted {
+		return 0, nil
+	}
+	puts = puts[:manyInserted]
+	for i := range puts {
+		if !isNew(&puts[i]) {
+			return 0, nil
+		}
+	}
+	args := make([]any, 0, manyInserted*insertedColumns)
+	for i := range puts {
+		r := &puts[i].Record
+		at, err := t.place(r.Namespace, true)
+		if err != nil {
+			return 0, err
+		}
+		if err := t.putShard(r, at.n); err != nil {
+			return 0, err
+		}
+		seq, err := t.nextSeq()
+		if err != nil {
+			return 0, err
+		}
+		args = appendRow(args, r, at.n, seq)
+	}
+	last, err := t.insertRow(insertRows, args...)
+	if err != nil {
+		return 0, conflictOr(err)
+	}
+	for i := range puts {
+		if err := t.beside(last-int64(len(puts)-1-i), &puts[i]); err != nil {
+			return 0, err
+		}
+	}
+	return len(puts), nil
+}
+
+// beside stores what comes with a new record.
+func (t *tx) beside(n int64, p *loci.Put) error {
+	if p.History != nil {
+		if err := t.putHistory(n, p.History); err != nil {
+			return err
+		}
+	}
+	return t.putCoded(n, p)
+}
+
+// appendRow adds the values of a record's row.
+func appendRow(args []any, r *loci.Record, namespace, seq int64) []any {
+	c := columnsOf(r)
+	return append(args,
+		r.ID[:], string(r.Kind), namespace, c.slot, r.Version, seq, r.Live, r.CreatedAt.UnixMilli(),
+		r.UpdatedAt.UnixMilli(), c.expiresAt, r.Uses, c.usedAt, []byte(r.Text),
+		form.EncodeSpans(r.Passages), len(r.Passages), c.tags, c.attributes, c.body, c.scope, c.status,
+		c.confidence, c.rate, c.from, c.endsAt, c.dueAt, c.sequence, c.position, c.heading)
+}
