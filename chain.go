@@ -119,8 +119,7 @@ func (e *Engine) verifyOnce(ctx context.Context, t Tenant, known Hash) (ChainRep
 	}, nil
 }
 
-// lineOf is an event as the proof reads it. The feature of its kind knows what belonged
-// together.
+// lineOf is an event as the proof reads it. The feature of its kind knows what belonged together.
 func lineOf(e *Event, names NameKey, elders map[Kind]Elder) *seal.Line {
 	l := &seal.Line{
 		Entry: e.entry(), Seq: e.Seq, Hash: e.Hash, Erases: e.Type == EventErased,

@@ -175,8 +175,7 @@ func (l *ledger) ask(ctx context.Context, model Completer, p Prompt) (Completion
 	return answer, failure
 }
 
-// A Budget is what the calls of a model for one purpose may take on a day (UTC), over
-// all processes.
+// A Budget is what the calls of a model for one purpose may take on a day (UTC), over all processes.
 type Budget struct {
 	Tokens int64
 	For    string // the purpose, for the audit log

@@ -37,8 +37,7 @@ type digestion struct {
 
 // applyDigest writes what an answer says, together with the outcome for its episodes,
 // in one change. Episodes that were forgotten, have expired or were taken by another
-// attempt in the meantime no longer count as evidence. When none is left nothing is
-// written.
+// attempt in the meantime no longer count as evidence. When none is left nothing is written.
 func (m *Memory) applyDigest(ctx context.Context, g *group, reply lesson.Reply, lease ID) (digested, error) {
 	return Commit(ctx, m, "consolidate", nil, func(now time.Time) (out Decision[digested], err error) {
 		d := &digestion{

@@ -49,8 +49,7 @@ func (m *Memory) release(ctx context.Context, episodes []Record, lease ID) error
 	return err
 }
 
-// failEpisodes writes down that the attempt failed, unless another one has the
-// episode by now.
+// failEpisodes writes down that the attempt failed, unless another one has the episode by now.
 func (m *Memory) failEpisodes(ctx context.Context, episodes []Record, lease ID) (failed, dead int, err error) {
 	type counts struct{ failed, dead int }
 	change := func(c *counts, _ *Record, body *episodeBody, now time.Time) EventType {

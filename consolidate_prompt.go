@@ -127,8 +127,7 @@ func (m *Memory) matching(ctx context.Context, f Filter, p Probe, limit int) ([]
 	return records, err
 }
 
-// readDigest takes what is to be remembered out of an answer. Anything that is not
-// clear is unusable.
+// readDigest takes what is to be remembered out of an answer. Anything that is not clear is unusable.
 func readDigest(answer Completion) (lesson.Reply, error) {
 	if answer.Truncated {
 		return lesson.Reply{}, unusable("the answer of the model was cut at its limit of tokens")

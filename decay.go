@@ -14,8 +14,7 @@ const (
 	LiveConfidence   = 0.05
 )
 
-// A Permanence says how fast the confidence in a memory falls when nobody
-// confirms it.
+// A Permanence says how fast the confidence in a memory falls when nobody confirms it.
 type Permanence string
 
 // The permanences there are, with the share lost a day.

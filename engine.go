@@ -418,8 +418,7 @@ type Memory struct {
 	view   View
 }
 
-// Memory binds a handle to a view. The view is checked: a namespace with a bad
-// label, or a missing tenant, is Invalid.
+// Memory binds a handle to a view. The view is checked: a namespace with a bad label, or a missing tenant, is Invalid.
 func (e *Engine) Memory(v View) (*Memory, error) {
 	if v.Tenant.IsZero() {
 		return nil, Errorf(Invalid, "a view needs a tenant")
@@ -443,10 +442,14 @@ func (e *Engine) Memory(v View) (*Memory, error) {
 	v = v.clone()
 	// What a program says of itself is kept with everything it stores: a short part
 	// of it is enough to tell programs apart.
-	for _, text := range []*string{&v.RequestID, &v.Source.Kind, &v.Source.Client, &v.Source.Tool, &v.Sequence} {
-		*text = e.redact(ClipLabel(*text))
-	}
+	v.RequestID, v.Sequence, v.Source = e.short(v.RequestID), e.short(v.Sequence), e.shortened(v.Source)
 	return &Memory{engine: e, view: v}, nil
+}
+
+func (e *Engine) short(text string) string { return e.redact(ClipLabel(text)) }
+
+func (e *Engine) shortened(s Source) Source {
+	return Source{Kind: e.short(s.Kind), Client: e.short(s.Client), Tool: e.short(s.Tool)}
 }
 
 // ClipLabel shortens a text to MaxLabelBytes of valid UTF-8 without NUL.

@@ -54,8 +54,7 @@ type episodeBody struct {
 	Source      Source        `json:"source,omitzero"`
 }
 
-// conclude ends an attempt. A failed one is followed by another after
-// 60·2^attempts seconds.
+// conclude ends an attempt. A failed one is followed by another after 60·2^attempts seconds.
 func (b *episodeBody) conclude(outcome EpisodeStatus, now time.Time) {
 	b.Status, b.Lease, b.LeasedUntil, b.RetryAt = outcome, ID{}, time.Time{}, time.Time{}
 	if outcome == Consolidated {

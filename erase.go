@@ -84,7 +84,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 		return 0, err
 	}
 	if int64(len(ids)) != q.Expect {
-		return 0, &Error{Code: Conflict, Msg: "nothing was erased: the number of selected memories is not the expected one",
+		return 0, &Error{Code: Conflict, Msg: fmt.Sprintf("nothing was erased: %d are selected, not %d", len(ids), q.Expect),
 			Recovery: "Count again and repeat the call with the number you see."}
 	}
 	for part := range slices.Chunk(ids, 200) {

@@ -199,12 +199,13 @@ func (m *Memory) Namespaces(ctx context.Context, f Filter) ([]Namespace, error) 
 	return m.engine.store.Namespaces(ctx, m.view.Tenant, f)
 }
 
-// Touch moves the expiry of records after a read. A failure is only logged: the read is already done.
+// Touch moves the expiry of records after a read, not beyond the year 9999. A failure is only logged: the read is done.
 func (m *Memory) Touch(ctx context.Context, touches []Touch) {
 	if len(touches) == 0 {
 		return
 	}
-	if err := m.engine.store.Touch(ctx, m.view.Tenant, touches); err != nil {
+	late := func(t Touch) bool { return max(t.At.Year(), t.ExpiresAt.Year()) > 9999 }
+	if err := m.engine.store.Touch(ctx, m.view.Tenant, slices.DeleteFunc(slices.Clone(touches), late)); err != nil {
 		m.engine.opts.Logger.WarnContext(ctx, "expiry of what was read was not moved", "records", len(touches), "error", err)
 	}
 }

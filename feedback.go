@@ -89,7 +89,7 @@ func (m *Memory) mark(
 			return none, err
 		}
 		if !old.Live {
-			return none, Errorf(Conflict, "the rule %s was forgotten: store it again", id)
+			return none, Errorf(Conflict, "the rule %s was forgotten: restore it, or store it again", id)
 		}
 		r := old
 		r.Version++

@@ -57,7 +57,7 @@ func (m *Memory) reviveFact(ctx context.Context, r *Record, now time.Time) error
 		return err
 	}
 	if body.Validity == Superseded || body.Validity == Retracted {
-		return Errorf(Conflict, "the fact %s is %s: store it again", r.ID, body.Validity)
+		return Errorf(Conflict, "the fact %s is %s: restore it, or store it again", r.ID, body.Validity)
 	}
 	if !r.Live { // expired, and its key was given away; it may be free again
 		r.Live = true
@@ -81,7 +81,7 @@ func reviveRule(r *Record, now time.Time) error {
 		return err
 	}
 	if !r.Live {
-		return Errorf(Conflict, "the rule %s was forgotten: store it again", r.ID)
+		return Errorf(Conflict, "the rule %s was forgotten: restore it, or store it again", r.ID)
 	}
 	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
 	return setRule(r, body)

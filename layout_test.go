@@ -135,6 +135,7 @@ var mayImport = map[string][]string{
 		"embedding",
 		"graph",
 		"internal/plainfile",
+		"internal/remote",
 		"internal/spelling",
 		"internal/terminal",
 		"internal/token",

@@ -145,7 +145,10 @@ func TestConfirmRefuses(t *testing.T) {
 		old := locitest.StoreFact(t, m, keyed("Berlin")).ID
 		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindRule, old), loci.NotFound)
 		now := locitest.StoreFact(t, m, keyed("Rome")).ID
-		locitest.WantCode(t, m.Confirm(t.Context(), loci.KindFact, old), loci.Conflict)
+		err = m.Confirm(t.Context(), loci.KindFact, old)
+		if locitest.WantCode(t, err, loci.Conflict); !strings.Contains(err.Error(), "restore it, or store it again") {
+			t.Error(err)
+		}
 		c.Advance(1000 * dayLong) // expired: its key goes to a new fact, and comes back with that one's retraction
 		next := locitest.StoreFact(t, m, keyed("Oslo"))
 		if next.Outcome != loci.Created || !next.Superseded.IsZero() {

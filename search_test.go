@@ -342,6 +342,22 @@ func TestTouchesThatFailAreTold(t *testing.T) {
 	}
 }
 
+// TestTouchEndsWithTheYear9999: no reply could say a later time.
+func TestTouchEndsWithTheYear9999(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		id := locitest.Save(t, m, "zebra")
+		for _, year := range []int{9999, 10000} {
+			m.Touch(t.Context(), []loci.Touch{{ID: id, ExpiresAt: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}})
+		}
+		f := loci.Filter{Within: []loci.Namespace{m.View().Namespace}, IDs: []loci.ID{id}}
+		r, _, err := s.Records(t.Context(), m.View().Tenant, f, loci.Page{Limit: 1})
+		if err != nil || len(r) != 1 || r[0].ExpiresAt.Year() != 9999 {
+			t.Errorf("%v, %v", r, err)
+		}
+	})
+}
+
 // A recall waits for the count of its uses as long as that takes, and no longer.
 func TestRecallWaitsForAQuickStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -70,6 +70,9 @@ func TestImportRefusesImpossibleLives(t *testing.T) {
 		"fact/importance":    `{"validity":"active","importance":11}`,
 		"fact/permanence":    `{"validity":"active","permanence":"x"}`,
 		"fact/validity":      `{"validity":"x"}`,
+		"fact/subject":       `{"validity":"active","importance":5,"permanence":"standard","predicate":"p","scope":"global","subject":"` + strings.Repeat("s", 5000) + `"}`,
+		"fact/predicate":     `{"validity":"active","importance":5,"permanence":"standard","subject":"s","scope":"global","predicate":"` + strings.Repeat("s", 5000) + `"}`,
+		"fact/scope":         `{"validity":"active","importance":5,"permanence":"standard","subject":"s","predicate":"p","scope":"` + strings.Repeat("s", 5000) + `"}`,
 		"rule/maturity":      `{"scope":"global","maturity":"x","confidence":0.5,"permanence":"standard"}`,
 		"rule/confidence":    `{"scope":"global","maturity":"proven","confidence":2,"permanence":"standard"}`,
 		"rule/permanence":    `{"scope":"global","maturity":"proven","confidence":0.5}`,
@@ -139,5 +142,26 @@ func TestOwnersAreImportedLast(t *testing.T) {
 		if err != nil || !slices.Equal(s.kinds, want) {
 			t.Errorf("the session in line %d: stored %q, %v; want %q", at+1, s.kinds, err, want)
 		}
+	}
+}
+
+// TestImportShortensSources: what a program says of itself is kept as short as in a note that is
+// saved, and without credentials.
+func TestImportShortensSources(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	long, key := strings.Repeat("k", 100_000), "sk-ant-api03-"+strings.Repeat("Ab1_", 24)
+	_, err := m.Import(t.Context(), strings.NewReader(`{"type":"header","format":"loci.export","version":1}
+{"type":"record","id":"01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77","kind":"fact","version":1,"live":true,"created_at":"2026-01-01T00:00:00Z","text":"x","body":{"validity":"active","importance":5,"permanence":"permanent","confidence":1,"source":{"kind":"`+long+`","client":"`+long+`","tool":"`+key+`"}}}
+{"type":"end","records":1}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := loci.ParseID("01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := locitest.Fact(t, m, id).Source
+	if want := (loci.Source{Kind: long[:loci.MaxLabelBytes], Client: long[:loci.MaxLabelBytes], Tool: "[REDACTED]"}); got != want {
+		t.Errorf("%d %d %q", len(got.Kind), len(got.Client), got.Tool)
 	}
 }

@@ -27,8 +27,7 @@ func (m *Memory) importMCP(line []byte) (records []*Imported, err error) {
 	return records, nil
 }
 
-// importNote drafts a note with an id that follows from what it says, so that the
-// same file may be imported again.
+// importNote drafts a note with an id that follows from what it says, so that the same file may be imported again.
 func (m *Memory) importNote(content string, metadata map[string]any) (*Record, error) {
 	d, err := m.draft(NewFact{Content: content, Metadata: metadata})
 	if err != nil {

@@ -150,8 +150,12 @@ func (m *Memory) importFact(r *Record) (*factBody, error) {
 	}
 	clean, written := body, r.Body
 	for _, field := range []*string{&clean.Subject, &clean.Predicate, &clean.Scope} {
+		if len(*field) > MaxLabelBytes { // they may be empty in older files
+			return nil, CheckLabel("subject, predicate or scope", *field)
+		}
 		*field = m.engine.redact(*field)
 	}
+	clean.Source = m.engine.shortened(clean.Source)
 	if err := setFact(r, clean); err != nil {
 		return nil, err
 	}

@@ -81,6 +81,8 @@ func Create(ctx context.Context, from, dir string, only []loci.Tenant, opts Opti
 func checkFree(dir string) error {
 	_, err := os.Lstat(dir)
 	switch {
+	case dir == "": // it would be written beside the working directory, and be found to have no name then
+		return loci.Errorf(loci.Invalid, "the directory of the backup must not be empty: name it")
 	case err == nil:
 		return loci.Errorf(loci.Conflict, "%s exists already: name a new directory for the backup", dir)
 	case errors.Is(err, fs.ErrNotExist):

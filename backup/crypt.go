@@ -67,11 +67,30 @@ func (k *Keys) sealer() (*sealer, error) {
 	case len(k.Recipients) == 0:
 		return nil, nil
 	}
-	to, err := age.ParseRecipients(strings.NewReader(strings.Join(k.Recipients, "\n")))
-	if err != nil {
-		return nil, loci.Errorf(loci.Invalid, "backup.recipients must be public keys of age, which begin with age1: %w", err)
+	to := []age.Recipient{}
+	for _, text := range k.Recipients {
+		r, err := recipientOf(text)
+		if err != nil {
+			return nil, loci.Errorf(loci.Invalid, "backup.recipients: %w", err)
+		}
+		to = append(to, r)
 	}
 	return &sealer{to: to}, nil
+}
+
+// CheckRecipient refuses what is no public key of age.
+func CheckRecipient(text string) error {
+	_, err := recipientOf(text)
+	return err
+}
+
+// recipientOf does not repeat the text, which may be the identity that belongs to the key.
+func recipientOf(text string) (age.Recipient, error) {
+	read, err := age.ParseRecipients(strings.NewReader(text))
+	if err != nil || len(read) != 1 {
+		return nil, loci.Errorf(loci.Invalid, "it must have public keys of age alone, such as age-keygen prints: each begins with age1")
+	}
+	return read[0], nil
 }
 
 // sealerOfPhrase makes a key for one backup and encrypts that: a passphrase is slow to try, on

@@ -102,7 +102,7 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 	}
 	for i := range threads {
 		var b threadBody
-		if err := readBody(&threads[i], &b); err != nil {
+		if err := loci.ReadBody(&threads[i], &b); err != nil {
 			return err
 		}
 		if err := p.c.mark(ctx, &p.change, p.to, b.Namespace, p.now, false); err != nil {

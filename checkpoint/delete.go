@@ -90,7 +90,7 @@ func (p *deletion) decide(
 	}
 	for i := range records {
 		var b threadBody
-		if err := readBody(&records[i], &b); err != nil {
+		if err := loci.ReadBody(&records[i], &b); err != nil {
 			return change, 0, false, err
 		}
 		if err := p.c.mark(ctx, &change, p.thread, b.Namespace, now, !more); err != nil {

@@ -50,7 +50,7 @@ func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) erro
 		}
 		for i := range threads {
 			var b threadBody
-			if err := readBody(&threads[i], &b); err != nil {
+			if err := loci.ReadBody(&threads[i], &b); err != nil {
 				return err
 			}
 			if err := Of(inner).threadLines(ctx, x, b); err != nil {
@@ -149,7 +149,7 @@ func (c *Handle) writeIDs(ctx context.Context, f *Fetched) (map[writeKey]loci.ID
 	ids := make(map[writeKey]loci.ID, len(records))
 	for i := range records {
 		var b writeBody
-		if err := readBody(&records[i], &b); err != nil {
+		if err := loci.ReadBody(&records[i], &b); err != nil {
 			return nil, err
 		}
 		ids[writeKey{b.Task, b.Index}] = records[i].ID

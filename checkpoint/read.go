@@ -82,10 +82,8 @@ func (c *Handle) body(ctx context.Context, thread, namespace, id string) (*store
 
 func readCheckpoint(r *loci.Record) (s stored, err error) {
 	s.record = *r
-	return s, readBody(r, &s.body)
+	return s, loci.ReadBody(r, &s.body)
 }
-
-func readBody(r *loci.Record, body any) error { return loci.ReadBody(r, body) }
 
 // value is the record that holds a channel's value at a version.
 func (s *stored) value(channel, version string) (id loci.ID, ok bool) {
@@ -116,7 +114,7 @@ func (c *Handle) values(ctx context.Context, ids []loci.ID) (map[loci.ID]*stored
 		}
 		for _, r := range records {
 			v := &storedValue{Record: r}
-			if err := readBody(&r, &v.body); err != nil {
+			if err := loci.ReadBody(&r, &v.body); err != nil {
 				return nil, err
 			}
 			out[r.ID] = v
@@ -217,7 +215,7 @@ func (c *Handle) writes(ctx context.Context, slot string) ([]Write, error) {
 		}
 		for i := range records {
 			var b writeBody
-			if err := readBody(&records[i], &b); err != nil {
+			if err := loci.ReadBody(&records[i], &b); err != nil {
 				return nil, err
 			}
 			out = append(out, Write{Task: b.Task, TaskPath: b.TaskPath, Index: b.Index, Channel: b.Channel,
@@ -416,7 +414,7 @@ func (c *Handle) namespaces(ctx context.Context, thread string) (out []string, e
 	}
 	for i := range records {
 		var b threadBody
-		if err := readBody(&records[i], &b); err != nil {
+		if err := loci.ReadBody(&records[i], &b); err != nil {
 			return nil, err
 		}
 		out = append(out, b.Namespace)

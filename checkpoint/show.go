@@ -9,7 +9,7 @@ import (
 // Show describes a thread, or the part of one that a subgraph has.
 func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (out loci.Shown, err error) {
 	var b threadBody
-	err = readBody(r, &b)
+	err = loci.ReadBody(r, &b)
 	out.Key, out.Source = b.Thread, b.Source
 	if b.Namespace != "" {
 		out.Details = map[string]any{"checkpoint_ns": b.Namespace}
@@ -20,7 +20,7 @@ func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (
 // DeleteRecord erases a thread with all of its checkpoints, those of subgraphs too.
 func (Feature) DeleteRecord(ctx context.Context, m *loci.Memory, r *loci.Record) error {
 	var b threadBody
-	if err := readBody(r, &b); err != nil {
+	if err := loci.ReadBody(r, &b); err != nil {
 		return err
 	}
 	inner, err := m.At(r.Namespace)

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
 var (
@@ -31,8 +33,11 @@ func (c *conn) acceptBatch(line []byte) bool {
 	var elements []json.RawMessage
 	err := json.Unmarshal(line, &elements)
 	switch {
-	case !allowed || err != nil:
+	case !allowed:
 		c.refuse(nil, faultBatch)
+		return true
+	case err != nil:
+		c.refuse(nil, faults[jsonguard.JSON])
 		return true
 	case len(elements) == 0:
 		c.refuse(nil, faultEmpty)

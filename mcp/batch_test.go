@@ -24,6 +24,11 @@ func TestBatchIsAnsweredInOneLine(t *testing.T) {
 		{"same id twice", `[` + ping + `,` + ping + `]`, ""},
 		{"a bad one among them", `[` + ping + `,7]`,
 			`[` + pong + `,{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"\"jsonrpc\" must be \"2.0\"","data":{"reason":"jsonrpc"}}}]`},
+		{"a text that no text may be", `[` + ping + `,{"jsonrpc":"2.0","id":4,"method":"a\u0000"}]`,
+			`[` + pong + `,{"jsonrpc":"2.0","id":4,"error":{"code":-32600,"message":"a text contains the NUL character ` +
+				`\\u0000: leave it out","data":{"reason":"nul"}}}]`},
+		{"no JSON behind it", `[{"jsonrpc":"2.0","id":4,"method":"a\u0000"},{]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,` +
+			`"message":"the message is not valid JSON: send one JSON-RPC message a line","data":{"reason":"json"}}}`},
 		{"only a bad one", `[[]]`, `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"\"jsonrpc\" must be \"2.0\"","data":{"reason":"jsonrpc"}}}]`},
 		{"initialize", `[{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}]`, `[` + refused("3", "initialize must not be part of a batch") + `]`},
 		{"empty", `[]`, refused("null", "the batch is empty")},

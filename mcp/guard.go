@@ -83,6 +83,12 @@ func guard(line []byte, maxDepth int) (e envelope, f *fault) {
 	return e, f
 }
 
+// isInside reports whether the messages around a fault can be told apart, so that of a batch one
+// alone is refused.
+func (f *fault) isInside() bool {
+	return f == faults[jsonguard.NUL] || f == faults[jsonguard.Surrogate] || f == faults[jsonguard.Duplicate]
+}
+
 // idOfRequest finds the id of a request, wherever it stands; nil: it has none that could be repeated, or this is no
 // request.
 func idOfRequest(line []byte) json.RawMessage {

@@ -93,23 +93,30 @@ func (e *envelope) calls(name string) bool {
 // own types. It returns the message, of a batch the one that is refused.
 func (s *Server) checkBody(body []byte) (e envelope, f *fault) {
 	e, f = guard(body, s.opts.Limits.Depth)
-	if f != nil {
+	isBatch := bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
+	switch {
+	case f != nil && !(isBatch && f.isInside()):
 		return e, f
-	}
-	if body = bytes.TrimSpace(body); body[0] != '[' {
+	case !isBatch:
 		_, f = e.message()
 		return e, f
 	}
 	var elements []json.RawMessage
-	if json.Unmarshal(body, &elements) != nil || len(elements) == 0 {
+	if json.Unmarshal(body, &elements) != nil {
+		return envelope{}, faults[jsonguard.JSON]
+	}
+	if len(elements) == 0 {
 		return envelope{}, faultEmpty
 	}
 	if len(elements) > s.opts.Limits.Batch {
 		return envelope{}, s.opts.Limits.tooMany(len(elements))
 	}
 	for _, element := range elements {
-		part, _ := guard(element, s.opts.Limits.Depth) // is part of what was checked
-		if _, f = part.message(); f == nil && part.listens() {
+		part, f := guard(element, s.opts.Limits.Depth)
+		if f == nil {
+			_, f = part.message()
+		}
+		if f == nil && part.listens() {
 			f = faultListen
 		}
 		if f != nil {

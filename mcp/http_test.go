@@ -66,6 +66,7 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 		{"not JSON", "Bearer good", `{`, 400, `"reason":"json"`},
 		{"too long", "Bearer good", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 17<<10)+`"}`), 413, `"reason":"line"`},
 		{"many", "Bearer good", pings(101), 400, "the batch has 101 messages; the limit is 100"},
+		{"a bad text in one", "Bearer good", `[{"jsonrpc":"2.0","id":4,"method":"a\u0000"}]`, 400, `"id":4,"error":{"code":-32600`},
 		{"as many as may be", "Bearer good", pings(100), 400, "JSON-RPC batching is not supported"}, // in this revision
 		{"undeclared", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"prompts/list"}`, 200, `"code":-32601`},
 		{"panic", "Bearer good", callLine("7", "panic", `{}`), 200, `"message":"internal error"`},

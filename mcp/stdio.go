@@ -100,7 +100,7 @@ func readLine(r *bufio.Reader, limit int) (line []byte, overlong bool, err error
 // accept guards a line and passes its messages on; false: the connection is closed.
 func (c *conn) accept(line []byte) bool {
 	e, f := guard(line, c.limits.Depth)
-	if f == nil && bytes.TrimSpace(line)[0] == '[' {
+	if (f == nil || f.isInside()) && bytes.TrimSpace(line)[0] == '[' {
 		return c.acceptBatch(line)
 	}
 	var m jsonrpc.Message

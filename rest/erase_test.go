@@ -38,7 +38,7 @@ func TestEraseMany(t *testing.T) {
 			{`{"tags":["trip"],"filter":{"year":2026}}`, 200, `{"selected":1,"erased":0}`, nil},
 			{`{"namespace":["docs"],"kinds":["item"]}`, 200, `{"selected":1,"erased":0}`, nil},
 			{`{"kinds":["session"]}`, 200, `{"selected":2,"erased":0}`, nil},
-			{`{"tags":["trip"],"expect":3}`, 409, "nothing was erased", nil},
+			{`{"tags":["trip"],"expect":3}`, 409, "nothing was erased: 2 are selected, not 3", nil},
 			{`{"tags":["trip"],"expect":2}`, 200, `{"selected":2,"erased":2}`, []string{"Idempotency-Key: once"}},
 			{`{"tags":["trip"],"expect":2}`, 200, `{"selected":2,"erased":2}`, []string{"Idempotency-Key: once"}},
 			{`{"tags":["trip"],"expect":0}`, 409, "idempotency key", []string{"Idempotency-Key: once"}},

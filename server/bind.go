@@ -47,6 +47,31 @@ type Binding struct {
 	Logger  *slog.Logger               // default slog.Default()
 }
 
+// SameAddress reports whether nobody can listen at both: they are one socket, or one port of the
+// same host, or of every host.
+func SameAddress(a, b string) bool {
+	if a == b {
+		return !strings.HasSuffix(a, ":0") // another port each time
+	}
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	takes := func(host, other string) bool {
+		switch host {
+		case "", "::":
+			return true
+		case "0.0.0.0":
+			return !strings.Contains(other, ":")
+		case "localhost":
+			return other == "127.0.0.1"
+		}
+		return host == other
+	}
+	return takes(hostA, hostB) || takes(hostB, hostA)
+}
+
 // CheckAddress refuses what is no address.
 func CheckAddress(address string) error {
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {

@@ -406,3 +406,21 @@ func TestCertificatesAreChecked(t *testing.T) {
 		wantRefusal(t, err, loci.Invalid, want)
 	}
 }
+
+// TestSameAddress: one is the other's if they have a port and a host in common, as far as a
+// look at them says.
+func TestSameAddress(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"127.0.0.1:7", "127.0.0.1:7", true}, {"127.0.0.1:7", "127.0.0.1:8", false}, {"127.0.0.1:0", "127.0.0.1:0", false},
+		{":7", "127.0.0.1:7", true}, {"[::]:7", "[::1]:7", true}, {"0.0.0.0:7", "10.0.0.1:7", true}, {"0.0.0.0:7", "[::1]:7", false},
+		{"localhost:7", "127.0.0.1:7", true}, {"127.0.0.1:7", "[::1]:7", false}, {":0", "127.0.0.1:0", false},
+		{"unix:/a", "unix:/a", true}, {"unix:/a", "unix:/b", false}, {"unix:/a", "127.0.0.1:7", false}, {"systemd", "unix:/a", false},
+	} {
+		if SameAddress(c.a, c.b) != c.same || SameAddress(c.b, c.a) != c.same {
+			t.Errorf("%s, %s: %t", c.a, c.b, !c.same)
+		}
+	}
+}

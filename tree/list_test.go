@@ -11,6 +11,17 @@ import (
 	"github.com/loci-memory/loci/tree"
 )
 
+// A function that is nil is refused, and does not end the program.
+func TestTreeRefusesNoFunction(t *testing.T) {
+	filed := newTree(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "")
+	if _, err := filed.WriteAll(t.Context(), []tree.FileContent{{Path: "/a/f", Content: "x"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := filed.Edit(t.Context(), "/a/f", nil, nil)
+	locitest.WantCode(t, err, loci.Invalid)
+	locitest.WantCode(t, filed.Walk(t.Context(), "/a", nil), loci.Invalid)
+}
+
 // A list of a directory takes the records of its files one by one, where they lie: a list of them first, or pieces
 // of memory for each, cost most of what the list did. A file that cannot be read is an error, never an empty one.
 func TestListTakesRecordsOneByOne(t *testing.T) {

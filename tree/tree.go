@@ -454,6 +454,9 @@ func (t *Tree) Files(ctx context.Context, page loci.Page) (list []FileInfo, next
 // returns false. A directory comes before what is in it; there is no other order.
 func (t *Tree) Walk(ctx context.Context, path string, yield func(FileInfo) bool) error {
 	path, err := CleanPath(path)
+	if err == nil && yield == nil {
+		err = loci.Errorf(loci.Invalid, "yield must not be nil: pass a function")
+	}
 	if err != nil {
 		return err
 	}

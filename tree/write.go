@@ -169,6 +169,9 @@ func (t *Tree) Edit(
 	ctx context.Context, path string, request any, change func(old string) (string, error),
 ) (FileInfo, error) {
 	path, err := CleanPath(path)
+	if err == nil && change == nil {
+		err = loci.Errorf(loci.Invalid, "change must not be nil: pass a function")
+	}
 	if err != nil {
 		return FileInfo{}, err
 	}

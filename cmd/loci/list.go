@@ -56,7 +56,7 @@ type listCmd struct {
 	Tag     []string `sep:"none" short:"t" placeholder:"TAG" help:"Only memories with this tag; may be repeated."`
 	Filter  string   `placeholder:"JSON" help:"Only memories whose metadata, subject and predicate, or fields match."`
 	AsOf    string   `placeholder:"TIME" help:"The facts and notes that were believed at this time, in their words of that time: a date, a time, or how long ago (7d)."`
-	Limit   int      `short:"n" default:"50" placeholder:"N" help:"The most to show, 1 to 1000. Default: 50."`
+	Limit   *int     `short:"n" placeholder:"N" help:"The most to show, 1 to 1000. Default: 50."`
 	All     bool     `help:"List all of them, however many."`
 	History bool     `help:"Memories in every state: superseded, forgotten and expired ones, too."`
 	Long    bool     `short:"l" help:"Also show kind, state, namespace and who saved it."`
@@ -79,8 +79,17 @@ namespace and source (who saved it, with which program and tool) are in front of
 
 // Run lists memories of every kind.
 func (c *listCmd) Run(a *app) error {
-	if c.Limit < 1 || c.Limit > 1000 {
-		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --all or --cursor", c.Limit)
+	page := loci.Page{Limit: 50, Cursor: c.Cursor}
+	switch {
+	case c.All && c.Limit != nil:
+		return loci.Errorf(loci.Invalid, "--all lists every memory, and --limit some: leave one of them out")
+	case c.All:
+		page.Limit = 500
+	case c.Limit != nil:
+		page.Limit = *c.Limit
+	}
+	if page.Limit < 1 || page.Limit > 1000 {
+		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to 1000: for more, use --all or --cursor", page.Limit)
 	}
 	if err := checkWhich(c.Kind, c.State); err != nil {
 		return err
@@ -92,10 +101,6 @@ func (c *listCmd) Run(a *app) error {
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
 		return err
-	}
-	page := loci.Page{Limit: c.Limit, Cursor: c.Cursor}
-	if c.All {
-		page.Limit = 500
 	}
 	out := listing{Memories: []memoryJSON{}}
 	for {

@@ -340,6 +340,11 @@ func (c *sessionSearchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.In != "" { // where nothing is found, a wrong id looks like a conversation without the words
+		if _, err := session.Of(m).Session(a.ctx, c.In); err != nil {
+			return err
+		}
+	}
 	found, err := session.Of(m).Search(a.ctx, session.Search{
 		Text: text, Session: c.In, Mode: loci.Mode(c.Mode), Limit: c.Limit, MinScore: c.MinScore,
 		Rerank: unless(c.NoRerank), Since: said.since, Until: said.until,

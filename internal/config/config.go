@@ -160,6 +160,19 @@ func (h *HTTP) Operators() server.Binding {
 	return b
 }
 
+// apart refuses an address for operators at which the server listens already.
+func (h *HTTP) apart() error {
+	for _, admin := range h.Admin {
+		for _, address := range h.Binding.Addresses {
+			if server.SameAddress(admin, address) {
+				return loci.Errorf(loci.Invalid, "the server listens at %s already, as listen says: "+
+					"give operators an address of their own, or leave http.admin out", address)
+			}
+		}
+	}
+	return nil
+}
+
 // faults collects what is wrong with a configuration, so that all of it is told at once.
 type faults []string
 
@@ -368,7 +381,9 @@ func (c *Config) complete(env Environ, bad *faults) {
 	if err := c.HTTP.Binding.Check(); err != nil {
 		bad.add(cmp.Or(c.origin["http.proxies"], c.origin["http.tls"], c.origin["listen"], "listen"), err)
 	} else if operators := c.HTTP.Operators(); len(operators.Addresses) > 0 {
-		if err := operators.Check(); err != nil {
+		if err := c.HTTP.apart(); err != nil {
+			bad.add(c.origin["http.admin"], err)
+		} else if err := operators.Check(); err != nil {
 			bad.add(c.origin["http.admin"], err)
 		}
 	}

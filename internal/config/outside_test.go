@@ -52,3 +52,35 @@ func TestTraces(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsWrongIsSaidAtLoad: what a command would find out later, or somebody who sees no
+// answer, is refused where it was written.
+func TestWhatIsWrongIsSaidAtLoad(t *testing.T) {
+	for text, want := range map[string]string{
+		"openai: {base_url: 'not a url'}":                                           "must begin with http:// or https://",
+		"ollama: {base_url: 'http://u:secret@x'}":                                   "must not hold a user or a password",
+		"llm: {base_url: 'http://x/?a=b'}":                                          "without ? and #",
+		"sessions: {timeout: 1ms}":                                                  "must be from 1s to",
+		"backup: {recipients: [foo]}":                                               "public keys of age",
+		"backup: {recipients: ['AGE-SECRET-KEY-1QQQQsecret']}":                      "begins with age1",
+		"backup: {recipients: ['#']}":                                               "public keys of age",
+		"listen: '127.0.0.1:7601'\nhttp: {admin: '127.0.0.1:7601'}":                 "listens at 127.0.0.1:7601 already",
+		"listen: 'unix:/l'\nhttp: {admin: 'unix:/l'}":                               "listens at unix:/l already",
+		"listen: 'localhost:7601'\nhttp: {admin: '127.0.0.1:7601, 127.0.0.1:7602'}": "listens at localhost:7601 already",
+	} {
+		_, err := load(t, text, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "loci.yaml:") ||
+			strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"openai: {base_url: 'https://x.example/v1'}", "sessions: {timeout: 0s}", "sessions: {timeout: 1s}",
+		"backup: {recipients: [age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg]}",
+		"listen: '127.0.0.1:0'\nhttp: {admin: '127.0.0.1:0'}", "listen: '127.0.0.1:7601'\nhttp: {admin: '[::1]:7601'}",
+	} {
+		if _, err := load(t, text, nil, nil); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/auth"
+	"github.com/loci-memory/loci/backup"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/remote"
 	"github.com/loci-memory/loci/internal/spelling"
 	"github.com/loci-memory/loci/internal/token"
 	"github.com/loci-memory/loci/llm"
@@ -135,7 +137,7 @@ var settings = []Setting{
 		set:  func(c *Config, v string) error { return setInt(&c.Embedding.RequestsPerMinute, v, 0, 1_000_000) }},
 	{Key: "openai.base_url", Form: Text, Default: embedding.DefaultOpenAIURL,
 		Help: "Where a service with OpenAI's interface is; requests go to /embeddings below it.",
-		set:  func(c *Config, v string) error { c.Embedding.OpenAIURL = v; return notEmpty(v) }},
+		set:  func(c *Config, v string) error { c.Embedding.OpenAIURL = v; return remote.Check(v) }},
 	{Key: "openai.key_env", Form: Text, Default: "OPENAI_API_KEY",
 		Help: "The name of the environment variable that holds the key.",
 		set:  func(c *Config, v string) error { return setVariableName(&c.embeddingKey.env, v) }},
@@ -144,7 +146,7 @@ var settings = []Setting{
 		set:  func(c *Config, v string) error { c.embeddingKey.file = v; return notEmpty(v) }},
 	{Key: "ollama.base_url", Form: Text, Default: embedding.DefaultOllamaURL,
 		Help: "Where Ollama is.",
-		set:  func(c *Config, v string) error { c.Embedding.OllamaURL = v; return notEmpty(v) }},
+		set:  func(c *Config, v string) error { c.Embedding.OllamaURL = v; return remote.Check(v) }},
 	{Key: "tools", Flag: "tools", Form: List, Default: tool.FamilyNotes, Values: familyNames(),
 		Help: "The families of tools that agents get.",
 		set:  setTools},
@@ -373,7 +375,7 @@ var settings = []Setting{
 		set:  func(c *Config, v string) error { c.llm.Model = v; return notEmpty(v) }},
 	{Key: "llm.base_url", Form: Text, Default: "that of the provider",
 		Help: "Where the service is; requests go to /chat/completions or /messages below it.",
-		set:  func(c *Config, v string) error { c.llm.BaseURL = v; return notEmpty(v) }},
+		set:  func(c *Config, v string) error { c.llm.BaseURL = v; return remote.Check(v) }},
 	{Key: "llm.key_env", Form: Text, Default: "OPENAI_API_KEY or ANTHROPIC_API_KEY",
 		Help: "The name of the environment variable that holds the key.",
 		set:  func(c *Config, v string) error { c.llmKey.env = v; return notEmpty(v) }},
@@ -415,7 +417,7 @@ var settings = []Setting{
 		}},
 	{Key: "backup.recipients", Form: List,
 		Help: "Public keys of age (age1…) that backups are encrypted to: any one of their identities opens them. None: they are not encrypted.",
-		set:  func(c *Config, v string) error { return setEach(&c.Backup.Recipients, v, notEmpty) }},
+		set:  func(c *Config, v string) error { return setEach(&c.Backup.Recipients, v, backup.CheckRecipient) }},
 	{Key: "backup.passphrase_file", Form: Text,
 		Help: "A file with a passphrase that encrypts and opens backups, in place of backup.recipients.",
 		set:  func(c *Config, v string) error { c.Backup.PassphraseFile = v; return notEmpty(v) }},

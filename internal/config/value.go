@@ -272,13 +272,14 @@ func setBool(field *bool, v string) error {
 	return nil
 }
 
-// setSessionTimeout takes a duration, or 0 for none.
+// setSessionTimeout takes a duration, or 0 for none. A session's own is in seconds, too: less
+// would have every conversation expired once it is written.
 func setSessionTimeout(field *time.Duration, v string) error {
 	if d, err := time.ParseDuration(v); err == nil && d == 0 {
 		*field = 0
 		return nil
 	}
-	return setDuration(field, v, 10*366*24*time.Hour)
+	return setDurationFrom(field, v, time.Second, 10*366*24*time.Hour)
 }
 
 func setDuration(field *time.Duration, v string, most time.Duration) error {

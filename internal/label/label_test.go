@@ -25,3 +25,15 @@ func TestLabels(t *testing.T) {
 		t.Errorf("a lone %% was read as %q", got)
 	}
 }
+
+// TestTagsThatCannotBeSeen: nobody could ask for one.
+func TestTagsThatCannotBeSeen(t *testing.T) {
+	for _, tag := range []string{"\u200b", " \ufeff ", "\u2800"} {
+		if got, err := label.Tags([]string{"a", tag}); err == nil || err.Error() != "tags[1] must not be empty" {
+			t.Errorf("%q: %q, %v", tag, got, err)
+		}
+	}
+	if got, err := label.Tags([]string{"👩\u200d👧"}); err != nil || len(got) != 1 {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -17,7 +17,7 @@ const (
 )
 
 // Tags brings tags to their stored form: trimmed, lower case, each once, in the order
-// given. At most [MaxTags] of 1 to [MaxTagCharacters] characters.
+// given. At most [MaxTags] of 1 to [MaxTagCharacters] characters, of which one can be seen.
 func Tags(tags []string) ([]string, error) {
 	tooMany := func() error {
 		return fmt.Errorf("tags has %d entries; the limit is %d: leave some out", len(tags), MaxTags)
@@ -31,10 +31,10 @@ func Tags(tags []string) ([]string, error) {
 		tag = strings.ToLower(strings.TrimSpace(tag))
 		n := utf8.RuneCountInString(tag)
 		switch {
-		case n == 0:
-			return nil, fmt.Errorf("tags[%d] must not be empty", i)
 		case n > MaxTagCharacters:
 			return nil, fmt.Errorf("tags[%d] has %d characters; the limit is %d: shorten it", i, n, MaxTagCharacters)
+		case Blank(tag):
+			return nil, fmt.Errorf("tags[%d] must not be empty", i)
 		case !valid || strings.ContainsRune(tag, 0):
 			return nil, fmt.Errorf("tags[%d] is not valid text", i)
 		}

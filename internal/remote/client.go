@@ -35,20 +35,35 @@ type Client struct {
 	url  *url.URL // of the one path that is called
 }
 
+// Check refuses what is not the address of a service, for whoever reads a setting.
+func Check(base string) error {
+	_, err := parse(base)
+	return err
+}
+
+// parse does not show the text in what it says: it may hold a password.
+func parse(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return nil, errors.New("is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, errors.New("must begin with http:// or https:// and a host")
+	case u.User != nil:
+		return nil, errors.New("must not hold a user or a password: a key comes from the environment or a file")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("must end with its path, without ? and #")
+	}
+	return u, nil
+}
+
 // New makes a client of base + path that keeps up to idle connections. Invalid:
 // base is not the address of a service. Redirects are not followed: a key must not
 // travel to where nobody sent it.
 func New(base, path, setting string, key Key, idle int) (*Client, error) {
-	u, err := url.Parse(base)
-	switch {
-	case err != nil:
-		return nil, loci.Errorf(loci.Invalid, "%s is not a URL", setting) // not shown: it may hold a password
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, loci.Errorf(loci.Invalid, "%s must begin with http:// or https:// and a host", setting)
-	case u.User != nil:
-		return nil, loci.Errorf(loci.Invalid, "%s must not hold a user or a password: a key comes from the environment or a file", setting)
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, loci.Errorf(loci.Invalid, "%s must end with its path, without ? and #", setting)
+	u, err := parse(base)
+	if err != nil {
+		return nil, loci.Errorf(loci.Invalid, "%s %w", setting, err)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: refuseLinkLocal}

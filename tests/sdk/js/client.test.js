@@ -76,6 +76,15 @@ describe("requests", () => {
     expect(await client().search("trains", { signal: undefined, timeout: 5000, limit: undefined })).toHaveProperty("matches");
   });
 
+  it("refuse an option that is none of a client, which would use another memory", () => {
+    for (const wrong of [{ url: server.url }, { userId: "bob" }, { namespace: ["x"] }]) {
+      const refused = expect.objectContaining({ code: "invalid", message: expect.stringMatching(/^\w+ is no option of a client, which are baseUrl, .*tenant$/), recovery: expect.stringMatching(/./) });
+      expect(() => new LociClient(wrong)).toThrow(refused);
+      expect(() => client().as(wrong)).toThrow(refused);
+    }
+    expect(client().as({ user: undefined, thread: "t" })).toBeInstanceOf(LociClient);
+  });
+
   it("are errors with a code and a way out", async () => {
     const error = await client().search({ limit: 0 }).catch((e) => e);
     expect(error).toBeInstanceOf(LociError);

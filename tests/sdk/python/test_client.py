@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import threading
+from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -31,6 +32,20 @@ def test_items(memory):
     assert [r["op"] for r in memory.items.batch([{"op": "get", "namespace": ["n"], "key": "k"}])] == ["get"]
     memory.items.delete(("n",), "k")
     assert memory.items.get(("n",), "k") is None
+
+
+def test_times(memory):
+    before = datetime.now(timezone(timedelta(hours=2))) - timedelta(days=1)
+    memory.items.put(("n",), "k", {"text": "walrus"}, created_at=before)
+    assert memory.items.search((), since=before)[0]["key"] == "k" and memory.items.search((), until=before) == []
+    memory.notes.save("Ada likes ferries", created_at=before)
+    assert memory.search("ferries", since=before)["matches"] and not memory.search("ferries", until=before)["matches"]
+    assert list(memory.memories.all(as_of=before - timedelta(days=1))) == [] and memory.events(until=before)["events"] == []
+    assert memory.sessions.search("ferries", since=before)["results"] == []
+    assert memory.files.search("ferries", until=before)["matches"] == []
+    with pytest.raises(LociError, match="since has no time zone") as caught:
+        memory.items.search((), since=datetime(2026, 1, 31))
+    assert "astimezone" in caught.value.recovery
 
 
 def test_memories(memory):

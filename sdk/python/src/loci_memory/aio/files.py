@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Literal
 
 from loci_memory.calls import JSON, files
@@ -80,8 +81,8 @@ class AsyncFiles:
         path: str | None = None,
         mode: Literal["hybrid", "keyword", "semantic"] | None = None,
         limit: int | None = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
     ) -> FileMatches:
         """Finds passages by meaning and by words; with `path` only in that file or below that directory.
 

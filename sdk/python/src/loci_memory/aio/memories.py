@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import JSON, transfer, view
@@ -27,7 +28,7 @@ class AsyncMemories:
         tag: Sequence[str] | None = None,
         filter: Mapping[str, Any] | None = None,
         namespace: str | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> EntryPage:
@@ -57,7 +58,7 @@ class AsyncMemories:
         tag: Sequence[str] | None = None,
         filter: Mapping[str, Any] | None = None,
         namespace: str | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
     ) -> AsyncIterator[Entry]:
         """Goes through memories page by page, newest first; see `page`."""
         cursor: str | None = None

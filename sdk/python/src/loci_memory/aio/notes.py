@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import memories
@@ -23,7 +24,7 @@ class AsyncNotes:
         *,
         tags: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        created_at: str | None = None,
+        created_at: str | datetime | None = None,
         sequence: str | None = None,
         position: int | None = None,
         idempotency_key: str | None = None,

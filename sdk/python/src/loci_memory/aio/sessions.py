@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from loci_memory.calls import sessions
@@ -162,8 +163,8 @@ class AsyncSessions:
         limit: int | None = None,
         offset: int | None = None,
         min_score: float | None = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
     ) -> SessionHits:
         """Finds messages by meaning and by words, in all sessions or in one. `limit` is 1 to 1000, default 10.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from json import dumps
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -59,8 +60,15 @@ class Call(Generic[T]):
 
 
 def given(**fields: Any) -> JSON:
-    """The fields that are not None: an absent field has the server's default."""
-    return {name: value for name, value in fields.items() if value is not None}
+    """The fields that are not None: an absent field has the server's default. A time becomes its text."""
+    return {name: moment(name, value) if isinstance(value, datetime) else value for name, value in fields.items() if value is not None}
+
+
+def moment(field: str, value: datetime) -> str:
+    """A time as the server reads it. One without a zone would be another on another machine."""
+    if value.utcoffset() is None:
+        raise LociError("invalid", f"{field} has no time zone", recovery="Use datetime.now(timezone.utc), or .astimezone() for the zone of this machine.")
+    return value.isoformat(timespec="milliseconds")  # as exact as the server is
 
 
 def parts(values: Sequence[Any], most: int, most_bytes: int) -> list[slice]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment
@@ -69,8 +70,8 @@ def search(
     path: str | None,
     mode: str | None,
     limit: int | None,
-    since: str | None = None,
-    until: str | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
 ) -> Call[FileMatches]:
     body = {**tree, **given(query=query, path=path, mode=mode, limit=limit, since=since, until=until)}
     return Call("POST", "/v1/files/search", FileMatches, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls.call import Call, field, given, nothing, objects, parts, some_texts, texts
@@ -16,7 +17,7 @@ def put(
     value: Mapping[str, Any],
     index: Sequence[str] | None,
     ttl: float | None,
-    created_at: str | None = None,
+    created_at: str | datetime | None = None,
 ) -> Call[None]:
     paths = some_texts("index", index)
     body = given(namespace=texts("namespace", namespace), key=key, value=dict(value), index=paths, ttl=ttl, created_at=created_at)
@@ -39,8 +40,8 @@ def search(
     offset: int | None,
     refresh_ttl: bool | None,
     min_score: float | None = None,
-    since: str | None = None,
-    until: str | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
 ) -> Call[list[Item]]:
     conditions = None if filter is None else dict(filter)
     body = given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment, some_texts
@@ -43,7 +44,7 @@ def save_note(
     content: str,
     tags: Sequence[str] | None,
     metadata: Mapping[str, Any] | None,
-    created_at: str | None = None,
+    created_at: str | datetime | None = None,
     sequence: str | None = None,
     position: int | None = None,
 ) -> Call[SavedNote]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -121,8 +122,8 @@ def search(
     limit: int | None,
     offset: int | None,
     min_score: float | None,
-    since: str | None = None,
-    until: str | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
 ) -> Call[SessionHits]:
     path = "/v1/sessions" if id is None else _path(id)
     body = given(query=query, mode=mode, limit=limit, offset=offset, min_score=min_score, since=since, until=until)

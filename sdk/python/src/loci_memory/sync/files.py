@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Literal
 
 from loci_memory.calls import JSON, files
@@ -81,8 +82,8 @@ class Files:
         path: str | None = None,
         mode: Literal["hybrid", "keyword", "semantic"] | None = None,
         limit: int | None = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
     ) -> FileMatches:
         """Finds passages by meaning and by words; with `path` only in that file or below that directory.
 

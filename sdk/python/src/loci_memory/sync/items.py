@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import items
@@ -25,7 +26,7 @@ class Items:
         *,
         index: Sequence[str] | None = None,
         ttl: float | None = None,
-        created_at: str | None = None,
+        created_at: str | datetime | None = None,
         idempotency_key: str | None = None,
     ) -> None:
         """Stores a JSON object under a key. `index` names the paths that are searched (an empty list: none); `ttl` is in minutes;
@@ -50,8 +51,8 @@ class Items:
         offset: int | None = None,
         refresh_ttl: bool | None = None,
         min_score: float | None = None,
-        since: str | None = None,
-        until: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
     ) -> list[Item]:
         """Finds items below a namespace by meaning and by words; without a query the newest. `limit` is 1 to 1000, default 10.
 

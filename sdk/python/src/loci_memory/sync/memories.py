@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import JSON, transfer, view
@@ -28,7 +29,7 @@ class Memories:
         tag: Sequence[str] | None = None,
         filter: Mapping[str, Any] | None = None,
         namespace: str | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> EntryPage:
@@ -58,7 +59,7 @@ class Memories:
         tag: Sequence[str] | None = None,
         filter: Mapping[str, Any] | None = None,
         namespace: str | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
     ) -> Iterator[Entry]:
         """Goes through memories page by page, newest first; see `page`."""
         cursor: str | None = None
