@@ -251,7 +251,7 @@ func TestFactsAreFilteredByTheirKey(t *testing.T) {
 // is at that moment.
 func TestWhenAFilterSelects(t *testing.T) {
 	now := locitest.NewClock().Now()
-	in := func(d time.Duration) time.Time { return now.Add(d) }
+	in := now.Add
 	records := map[string]loci.Record{
 		"fresh":   {Live: true},
 		"steady":  {Live: true, Decay: loci.Decay{Confidence: 0.1}}, // faint, and stays so

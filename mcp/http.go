@@ -95,7 +95,7 @@ func (s *Server) checkBody(body []byte) (e envelope, f *fault) {
 	e, f = guard(body, s.opts.Limits.Depth)
 	isBatch := bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
 	switch {
-	case f != nil && !(isBatch && f.isInside()):
+	case f != nil && (!isBatch || !f.isInside()):
 		return e, f
 	case !isBatch:
 		_, f = e.message()

@@ -63,9 +63,12 @@ func checkLines(list []byte) error {
 	weight, n := 0, 0
 	return jsonguard.Each(list, func(_ string, element []byte) error {
 		n++
-		var line string
-		if element[0] != '"' || json.Unmarshal(element, &line) != nil {
+		if element[0] != '"' {
 			return nil
+		}
+		var line string
+		if err := json.Unmarshal(element, &line); err != nil {
+			return err
 		}
 		if strings.ContainsAny(line, "\n\r") {
 			return loci.Errorf(loci.Invalid, "lines must not have line breaks: send each line by itself")

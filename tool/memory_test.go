@@ -114,7 +114,7 @@ func TestForgottenMemoriesAreNotMissing(t *testing.T) {
 	ok(t, set, "memory_forget", u, object("type", "rule", "id", rule))
 	ok(t, set, "memory_get", u, object("type", "rule", "id", rule))
 	refused(t, set, "memory_mark_helpful", u, object("rule_id", rule), loci.Conflict,
-		"the rule "+rule+" was forgotten: store it again")
+		"the rule "+rule+" was forgotten: restore it, or store it again")
 }
 
 func TestMemoryScopes(t *testing.T) {

@@ -49,7 +49,9 @@ func TestOwn(t *testing.T) {
 		Map:  map[string]string{"k": "v", "ä\n": ""},
 		List: []embedded{{"1"}, {""}}, To: &embedded{"to"}, Span: time.Hour,
 	}
-	for _, value := range []everything{{}, full, {At: time.UnixMilli(0).UTC()}, {At: at.Add(time.Duration(999_999))}, {Any: 1e300}} {
+	for _, value := range []everything{
+		{}, full, {At: time.UnixMilli(0).UTC()}, {At: at.Add(time.Duration(999_999))}, {Any: 1e300},
+	} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)
