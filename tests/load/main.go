@@ -174,6 +174,7 @@ func (s *server) fairness(ctx context.Context, each time.Duration, cycles, cold 
 				middle(cycles, func(i int) float64 { return 100 * row.all[i].refused() }))
 		}
 	}
+	compare("for its share, once more", its) // how far two equal loads are apart
 	compare("for ten times its share", func(ctx context.Context, share float64) { s.open(ctx, heavy, 10*share, time.Hour) })
 	for n := range 4 {
 		if err := s.bring(ctx, tenants[0], fmt.Sprint("cold", n), cold); err != nil {
