@@ -179,7 +179,7 @@ func (a *app) openInput(path string) (io.ReadCloser, error) {
 
 type sessionShowCmd struct {
 	ID     string `arg:"" help:"The id of the session."`
-	Last   int    `short:"n" default:"50" placeholder:"N" help:"How many of the newest messages, 1 to 1000. Default: 50."`
+	Last   *int   `short:"n" placeholder:"N" help:"How many of the newest messages, 1 to 1000. Default: 50."`
 	After  int64  `placeholder:"SEQ" help:"Only messages after this number."`
 	Before int64  `placeholder:"SEQ" help:"Only messages before this number."`
 	All    bool   `help:"All messages, however many."`
@@ -203,8 +203,17 @@ type sessionShown struct {
 
 // Run shows messages.
 func (c *sessionShowCmd) Run(a *app) error {
-	if c.Last < 1 || c.Last > 1000 {
-		return loci.Errorf(loci.Invalid, "--last is %d; it must be 1 to 1000: for more, use --all", c.Last)
+	q := session.HistoryQuery{After: c.After, Before: c.Before, Last: 50}
+	switch {
+	case c.All && c.Last != nil:
+		return loci.Errorf(loci.Invalid, "--all shows every message, and --last some: leave one of them out")
+	case c.All:
+		q.Last, q.Limit = 0, 1000
+	case c.Last != nil:
+		q.Last = *c.Last
+	}
+	if !c.All && (q.Last < 1 || q.Last > 1000) {
+		return loci.Errorf(loci.Invalid, "--last is %d; it must be 1 to 1000: for more, use --all", q.Last)
 	}
 	m, err := a.memory(c.place, "", loci.ScopeRead)
 	if err != nil {
@@ -216,10 +225,6 @@ func (c *sessionShowCmd) Run(a *app) error {
 	}
 	out := sessionShown{Session: talk, Messages: []json.RawMessage{}}
 	t := table{head: []string{"SEQ", "AGE", "SPEAKER", "TEXT"}}
-	q := session.HistoryQuery{After: c.After, Before: c.Before, Last: c.Last}
-	if c.All {
-		q.Last, q.Limit = 0, 1000
-	}
 	for more := true; more; {
 		h, err := session.Of(m).History(a.ctx, c.ID, q)
 		if err != nil {
