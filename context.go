@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -123,25 +124,24 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if err != nil {
 		return ContextBlock{}, err
 	}
-	var sections [len(contextSections)]fit.Section[Recalled]
+	var sections [len(contextSections)]fit.Section[weighed]
 	for i, limit := range limits {
-		recalled, err := m.recalled(ctx, found[i], &p, limit)
+		best, recalled, err := m.weigh(ctx, found[i], &p, limit)
 		if err != nil {
 			return ContextBlock{}, err
 		}
 		block.Unfit, block.Weights = block.Unfit+recalled.Unfit, recalled.Weights
 		block.KeywordOnly = block.KeywordOnly || recalled.KeywordOnly
-		sections[i] = fit.Section[Recalled]{Heading: contextSections[i].heading, Share: shares[i]}
-		for j := range recalled.Memories {
-			r := &recalled.Memories[j]
-			line := func() (string, error) { return contextLine(&r.Record, block.At, clean) }
-			if err := sections[i].Add(r, len(r.Record.Text), budget, line); err != nil {
+		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
+		for j := range best {
+			line := func() (string, error) { return contextLine(best[j].record, block.At, clean) }
+			if err := sections[i].Add(&best[j], len(best[j].record.Text), budget, line); err != nil {
 				return ContextBlock{}, err
 			}
 		}
 	}
-	w := fit.Writer[Recalled]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,
-		Sections: sections[:], Compare: compareRecalled}
+	w := fit.Writer[weighed]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,
+		Sections: sections[:], Compare: compareWeighed}
 	if err := w.Fill(ctx); err != nil {
 		return ContextBlock{}, AsError(err)
 	}
@@ -151,13 +151,16 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 }
 
 // manifest lists what a text shows and what it leaves out.
-func manifest(sections []fit.Section[Recalled]) (shown, omitted []ContextItem) {
-	shown, omitted = []ContextItem{}, []ContextItem{}
+func manifest(sections []fit.Section[weighed]) (shown, omitted []ContextItem) {
+	lines, n := 0, 0
+	for i := range sections {
+		lines, n = lines+len(sections[i].Lines), n+sections[i].Shown()
+	}
+	shown, omitted = make([]ContextItem, 0, n), make([]ContextItem, 0, lines-n) // each is large
 	for _, s := range sections {
 		for _, it := range s.Lines {
-			r := it.About
-			item := ContextItem{Kind: r.Record.Kind, ID: r.Record.ID, Score: r.Score, Fit: r.Fit,
-				Explain: r.Explain, Tokens: it.Tokens}
+			w := it.About
+			item := ContextItem{Kind: w.record.Kind, ID: w.ID, Score: w.total, Fit: w.score, Explain: w.x, Tokens: it.Tokens}
 			if it.Shown {
 				shown = append(shown, item)
 				continue
@@ -202,19 +205,23 @@ func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 }
 
 // contextLine is the line of a memory, cleaned and fenced.
-func contextLine(r *Record, at time.Time, clean func(string) string) (string, error) {
+func contextLine(r *Record, at time.Time, clean func(string) string) (line string, err error) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 	switch r.Kind {
 	case KindFact:
-		f, err := briefFact(r)
-		if err != nil {
-			return "", err
+		var subject, predicate string
+		if err := jsonguard.Members(r.Body, "subject", &subject, "predicate", &predicate); err != nil {
+			return "", &Error{Code: Internal, Op: "read fact", Err: err}
 		}
-		line := "- " + fence.Key(clean(f.Subject), clean(f.Predicate)) + fence.Text(clean(f.Content))
-		return line + " (confidence: " + number(r.Decay.At(at)) + ")\n", nil
+		content, value := r.Text, json.RawMessage(nil)
+		if value, _, err = splitAttributes(r.Attributes); value != nil {
+			content = string(value)
+		}
+		return "- " + fence.Key(clean(subject), clean(predicate)) + fence.Text(clean(content)) +
+			" (confidence: " + number(r.Decay.At(at)) + ")\n", err
 	case KindRule:
 		var b ruleBody
-		err := jsonguard.Members(r.Body, "maturity", &b.Maturity, "success_count", &b.Successes, "harmful_count", &b.Harms)
+		err := jsonguard.Members(r.Body, "maturity", (*string)(&b.Maturity), "success_count", &b.Successes, "harmful_count", &b.Harms)
 		if err != nil {
 			return "", &Error{Code: Internal, Op: "read rule", Err: err}
 		}
@@ -222,18 +229,6 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (string, er
 			number(Effectiveness(b.Successes, b.Harms)) + ")\n", nil
 	}
 	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence.Text(clean(r.Text)) + "\n", nil
-}
-
-// briefFact is what a line says of a fact: its subject, predicate and content. Most candidates are not shown.
-func briefFact(r *Record) (f Fact, err error) {
-	f.Content = r.Text
-	if err := jsonguard.Members(r.Body, "subject", &f.Subject, "predicate", &f.Predicate); err != nil {
-		return f, &Error{Code: Internal, Op: "read fact", Err: err}
-	}
-	if f.Value, _, err = splitAttributes(r.Attributes); f.Value != nil {
-		f.Content = string(f.Value)
-	}
-	return f, err
 }
 
 // Fence makes a stored text safe to stand in one line of a block that is read as

@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
+	"github.com/loci-memory/loci/internal/sequence"
 )
 
 // Defaults and limits of recalling.
@@ -127,7 +128,13 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 	if err != nil {
 		return RecallResult{}, err
 	}
-	return m.recalled(ctx, f, p, f.query.Limit)
+	best, result, err := m.weigh(ctx, f, p, f.query.Limit)
+	result.Memories = make([]Recalled, len(best))
+	for i, w := range best {
+		result.Memories[i] = Recalled{Record: *w.record, Passage: w.passage.Of(w.record.Text), Score: w.total, Fit: w.score,
+			Confidence: w.x.Confidence, Speaker: sequence.Speaker(w.record.Attributes), Explain: w.x}
+	}
+	return result, err
 }
 
 // A sought is what a store found for a query, before any of it is read.
@@ -155,24 +162,38 @@ func (m *Memory) seek(ctx context.Context, q RecallQuery, now time.Time, p *prob
 		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}}, nil
 }
 
-// recalled reads and orders the best limit by each signal of what was found.
-func (m *Memory) recalled(ctx context.Context, f *sought, p *probing, limit int) (result RecallResult, err error) {
+// A weighed is a hit with its record and the score that recall gives it.
+type weighed struct {
+	*scored
+	record  *Record
+	passage Span // that fits best
+	x       RecallExplain
+	total   float64
+}
+
+// weigh reads and orders the best limit by each signal of what was found.
+func (m *Memory) weigh(
+	ctx context.Context, f *sought, p *probing, limit int,
+) (best []weighed, result RecallResult, err error) {
 	for attempt := 0; ; attempt++ {
 		ranked, unfit := fitting(f.hits, limit, f.query.MinScore)
-		matches, stale, err := m.load(ctx, f.filter, ranked)
+		all := make([]weighed, 0, len(ranked))
+		stale, err := m.load(ctx, f.filter, ranked, func(h *scored, r *Record, best Span) {
+			all = append(all, weighed{scored: h, record: r, passage: best})
+		})
 		if err != nil {
-			return result, err
+			return nil, result, err
 		}
 		if stale && attempt < 3 { // a record has changed since: ask again
 			if f, err = m.seek(ctx, f.query, f.result.At, p); err != nil {
-				return result, err
+				return nil, result, err
 			}
 			continue
 		}
 		result = f.result
 		result.Unfit = unfit
-		result.Memories, err = m.engine.compose(matches, result.Weights, limit, result.At)
-		return result, err
+		best, err = m.engine.compose(all, result.Weights, limit, result.At)
+		return best, result, err
 	}
 }
 
@@ -241,7 +262,8 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 
 // fitting ranks hits by each signal and leaves out what is among the best limit by neither, and
 // of the others, which it counts, those with less than some score. Hits of several questions to
-// the store are ranked as those of one: what a store scores does not depend on the filter.
+// the store are ranked as those of one: what a store scores does not depend on the filter. What fits takes the place
+// of the hits.
 func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) {
 	by := func(in func(s *scored) bool, score func(s *scored) float64) []int {
 		return rank.Places(hits, limit, in, func(a, b *scored) int {
@@ -250,7 +272,7 @@ func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) 
 	}
 	words := by(func(s *scored) bool { return s.KeywordRank > 0 }, func(s *scored) float64 { return s.Keyword })
 	vectors := by(func(s *scored) bool { return s.VectorRank > 0 }, func(s *scored) float64 { return s.Similarity })
-	fit = make([]scored, 0, min(len(hits), 2*limit))
+	fit = hits[:0]
 	for i := range hits {
 		s, x := &hits[i], Explain{KeywordRank: words[i], VectorRank: vectors[i]}
 		switch {
@@ -268,17 +290,11 @@ func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) 
 }
 
 // compose scores what was found, orders it and keeps the best limit.
-func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.Time) ([]Recalled, error) {
-	type weighed struct {
-		*Match
-		x     RecallExplain
-		score float64
-	}
-	order := make([]weighed, len(matches)) // a Recalled is most of a kilobyte: too much to move about
-	for i := range matches {
-		match := &matches[i]
-		r := &match.Record
-		x := RecallExplain{SemanticRank: match.Explain.VectorRank, KeywordRank: match.Explain.KeywordRank,
+func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Time) ([]weighed, error) {
+	for i := range all {
+		o := &all[i]
+		r, x := o.record, &o.x
+		*x = RecallExplain{SemanticRank: o.explain.VectorRank, KeywordRank: o.explain.KeywordRank,
 			Recency: Recency(r.UsedAt, now), Confidence: r.Decay.At(now), Maturity: e.maturityWeight(r)}
 		importance, err := importanceOf(r)
 		if err != nil {
@@ -286,21 +302,14 @@ func (e *Engine) compose(matches []Match, w RecallWeights, limit int, now time.T
 		}
 		x.Importance = importance / MaxImportance
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
-		order[i] = weighed{match, x, w.Score(x)}
+		o.total = w.Score(*x)
 	}
-	slices.SortFunc(order, func(a, b weighed) int {
-		return rank.First(a.score, b.score, a.Record.CreatedAt, b.Record.CreatedAt, a.Record.ID[:], b.Record.ID[:])
-	})
-	best := make([]Recalled, min(limit, len(order)))
-	for i, o := range order[:len(best)] {
-		best[i] = Recalled{Record: o.Record, Passage: o.Passage, Score: o.score, Fit: o.Score,
-			Confidence: o.x.Confidence, Speaker: o.Speaker, Explain: o.x}
-	}
-	return best, nil
+	slices.SortFunc(all, func(a, b weighed) int { return compareWeighed(&a, &b) })
+	return all[:min(limit, len(all))], nil
 }
 
-func compareRecalled(a, b *Recalled) int {
-	return rank.First(a.Score, b.Score, a.Record.CreatedAt, b.Record.CreatedAt, a.Record.ID[:], b.Record.ID[:])
+func compareWeighed(a, b *weighed) int {
+	return rank.First(a.total, b.total, a.CreatedAt, b.CreatedAt, a.ID[:], b.ID[:])
 }
 
 // Score is the sum of the components, each times its weight.

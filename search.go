@@ -354,43 +354,50 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	return nil
 }
 
-// load reads the records of ranked hits, up to 1,000. stale reports that one of them is gone
-// or changed since it was ranked; it is then left out.
-func (m *Memory) load(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
+// matches reads the records of ranked hits; stale is that of load.
+func (m *Memory) matches(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
+	matches = make([]Match, 0, len(ranked))
+	stale, err = m.load(ctx, f, ranked, func(h *scored, r *Record, best Span) {
+		matches = append(matches, Match{Record: *r, Passage: best.Of(r.Text), Span: best,
+			Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
+	})
+	return matches, stale, err
+}
+
+// load reads the records of ranked hits, up to 1,000, and calls keep for each with its best passage. stale
+// reports that one of them is gone or changed since it was ranked; it is then left out.
+func (m *Memory) load(
+	ctx context.Context, f Filter, ranked []scored, keep func(h *scored, r *Record, best Span),
+) (stale bool, err error) {
 	if len(ranked) == 0 {
-		return nil, false, nil
+		return false, nil
 	}
 	f.IDs = make([]ID, len(ranked))
-	for i, h := range ranked {
-		f.IDs[i] = h.ID
+	for i := range ranked {
+		f.IDs[i] = ranked[i].ID
 	}
 	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: len(ranked)})
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	byID := make(map[ID]*Record, len(records))
 	for i := range records {
 		byID[records[i].ID] = &records[i]
 	}
-	matches = make([]Match, 0, len(ranked))
-	for _, h := range ranked {
-		r := byID[h.ID]
-		if r == nil || r.Version != h.Version {
-			stale = true
-			continue
-		}
+	for i := range ranked {
+		h := &ranked[i]
 		best := h.KeywordSpan
 		if h.explain.VectorPart > h.explain.KeywordPart || h.Keyword == 0 {
 			best = h.VectorSpan
 		}
-		if best >= len(r.Passages) { // erased and imported again at the same version
+		r := byID[h.ID]
+		if r == nil || r.Version != h.Version || best >= len(r.Passages) { // the last: erased and imported again at the same version
 			stale = true
 			continue
 		}
-		matches = append(matches, Match{Record: *r, Passage: r.Passages[best].Of(r.Text), Span: r.Passages[best],
-			Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
+		keep(h, r, r.Passages[best])
 	}
-	return matches, stale, nil
+	return stale, nil
 }
 
 // Events lists the audit events of the handle's namespace, newest first.

@@ -15,11 +15,11 @@ import (
 // direction of writing. What it says stays readable.
 func Text(text string) string {
 	text = inline(visible(text))
-	if strings.IndexAny(text, "#-+*>=|[~`_:") == 0 {
+	if text != "" && strings.IndexByte("#-+*>=|[~`_:", text[0]) >= 0 {
 		return `\` + text
 	}
 	// "1." and "1)" begin a list.
-	if rest := strings.TrimLeft(text, "0123456789"); rest != text && strings.IndexAny(rest, ".)") == 0 &&
+	if rest := strings.TrimLeft(text, "0123456789"); rest != text && rest != "" && (rest[0] == '.' || rest[0] == ')') &&
 		(len(rest) == 1 || rest[1] == ' ') {
 		return text[:len(text)-len(rest)] + `\` + rest
 	}
@@ -42,6 +42,9 @@ func Key(subject, predicate string) string {
 
 // inline escapes what has a meaning wherever it stands: fences of code and tags.
 func inline(text string) string {
+	if strings.IndexByte(text, '`') < 0 && strings.IndexByte(text, '~') < 0 && strings.IndexByte(text, '<') < 0 {
+		return text
+	}
 	var b strings.Builder
 	b.Grow(len(text) + 8)
 	run := rune(0) // the character of the fence that is being escaped
@@ -77,10 +80,15 @@ func beginsTag(rest string) bool {
 // and removes what cannot be seen: control, format and bidirectional characters,
 // variation selectors, fillers and private characters.
 func visible(text string) string {
+	plain := plainStart(text)
+	if plain == len(text) {
+		return text
+	}
 	var b strings.Builder
 	b.Grow(len(text))
+	b.WriteString(text[:plain])
 	space := false
-	for _, r := range text {
+	for _, r := range text[plain:] {
 		switch {
 		case '!' <= r && r <= '~': // most are; the tables below cost much more than this
 		case unicode.IsSpace(r) || unicode.Is(unicode.Z, r):
@@ -97,6 +105,20 @@ func visible(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// plainStart is the length of the start of a text that stays as it is: signs of ASCII with single spaces between them.
+func plainStart(text string) int {
+	start := 0 // behind the last sign
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '!' <= c && c <= '~':
+			start = i + 1
+		case c != ' ' || i == 0 || start < i:
+			return start
+		}
+	}
+	return start
 }
 
 // Query is the beginning of a text, up to most bytes, without what a query gives a meaning

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // TestFence: each piece of a text that would act as part of a prompt becomes plain text.
@@ -44,6 +45,23 @@ func TestFence(t *testing.T) {
 		if got := Text(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
+		for cut := range len(text) { // what is invisible makes no difference, wherever a closer look begins
+			if !utf8.RuneStart(text[cut]) {
+				continue
+			}
+			if got := Text(text[:cut] + "\u200b" + text[cut:]); got != want {
+				t.Errorf("%q becomes %q with something invisible at %d, want %q", text, got, cut, want)
+			}
+		}
+	}
+	for _, text := range []string{" a", "a ", "a  b", " ", "  ", "a b  c "} {
+		if got, want := Text(text), strings.Join(strings.Fields(text), " "); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+	usual := "Anna said at 9:30 that the invoice (no. 17) was paid, and nobody wrote it down."
+	if n := testing.AllocsPerRun(20, func() { _ = Text(usual) }); n > 0 {
+		t.Errorf("a usual text takes %.0f allocations", n)
 	}
 	if got := Label("a] [b\n]: c"); got != "a) (b ): c" {
 		t.Errorf("label %q", got)

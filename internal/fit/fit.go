@@ -61,6 +61,16 @@ func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)
 	return err
 }
 
+// Shown is how many of its lines are part of the text.
+func (s *Section[M]) Shown() (n int) {
+	for _, it := range s.Lines {
+		if it.Shown {
+			n++
+		}
+	}
+	return n
+}
+
 // Fill chooses section by section. Each gets the best lines that fit its share of the
 // room below the headings, with what the sections before it left over. What is left in
 // the end goes to the best remaining lines of all sections, by score. A line that does
@@ -153,10 +163,22 @@ func (w *Writer[M]) Fit() (text string, tokens int) {
 
 // text is the whole context with what is shown.
 func (w *Writer[M]) text() string {
+	size := len(w.Title)
+	for _, s := range w.Sections {
+		size += len(s.Heading) + 2
+		for _, it := range s.Lines {
+			if it.Shown {
+				size += len(it.Text)
+			}
+		}
+	}
 	var b strings.Builder
+	b.Grow(size)
 	b.WriteString(w.Title)
 	for _, s := range w.Sections {
-		b.WriteString("\n" + s.Heading + "\n")
+		b.WriteByte('\n')
+		b.WriteString(s.Heading)
+		b.WriteByte('\n')
 		for _, it := range s.Lines {
 			if it.Shown {
 				b.WriteString(it.Text)

@@ -127,22 +127,58 @@ func (c *Counter) countWords(text string) (n int) {
 // piece there, and pieces are cut into tokens one by one. Beside what is not ASCII, which has spaces
 // and digits of its own, no part ends.
 func wordEnd(text string) int {
+	if text == "" {
+		return 0
+	}
+	before := byteClass[text[0]]
 	for i := 1; i < len(text); i++ {
-		before, after := text[i-1], text[i]
-		if before <= ' ' || before >= utf8.RuneSelf || after >= utf8.RuneSelf {
-			continue
-		}
-		space, lineEnd := after == ' ' || after == '\t', after == '\n' || after == '\r'
-		if space || lineEnd && isLetter(before) || isDigit(before) != isDigit(after) {
+		after := byteClass[text[i]]
+		if parts[before]>>after&1 != 0 {
 			return i
 		}
+		before = after
 	}
 	return len(text)
 }
 
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+// The classes of bytes that wordEnd knows.
+const (
+	signByte = iota
+	letterByte
+	digitByte
+	spaceByte
+	endByte
+	controlByte
+	foreignByte // not ASCII
+	byteClasses
+)
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+// parts has for each class the classes before which a part ends behind it, a bit each.
+var parts = [byteClasses]uint8{
+	signByte:   1<<spaceByte | 1<<digitByte,
+	letterByte: 1<<spaceByte | 1<<endByte | 1<<digitByte,
+	digitByte:  1<<spaceByte | 1<<endByte | 1<<signByte | 1<<letterByte | 1<<controlByte,
+}
+
+var byteClass = func() (of [256]uint8) {
+	for c := range of {
+		switch b := byte(c); {
+		case b >= utf8.RuneSelf:
+			of[c] = foreignByte
+		case b == ' ' || b == '\t':
+			of[c] = spaceByte
+		case b == '\n' || b == '\r':
+			of[c] = endByte
+		case b < ' ':
+			of[c] = controlByte
+		case '0' <= b && b <= '9':
+			of[c] = digitByte
+		case 'a' <= b|0x20 && b|0x20 <= 'z':
+			of[c] = letterByte
+		}
+	}
+	return of
+}()
 
 func (c *Counter) countWord(text string) (tokens int, known bool) {
 	if len(text) > longestWord {

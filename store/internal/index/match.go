@@ -39,27 +39,55 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 		s.compare(vector)
 	}
-	s.made = make([]*loci.Hit, 0, min(2*limit, 256))
 	if _, err := s.gather(&p, limit); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(s.made, func(a, b *loci.Hit) int {
+	return s.newestFirst(), nil
+}
+
+// newestFirst returns the hits, where they were made if that is one place: together they are large.
+func (s *search) newestFirst() []loci.Hit {
+	order := make([]int, len(s.made))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := s.made[i], s.made[j]
 		if newer := b.CreatedAt.Compare(a.CreatedAt); newer != 0 {
 			return newer
 		}
 		return bytes.Compare(a.ID[:], b.ID[:])
 	})
-	out := make([]loci.Hit, len(s.made))
-	for i, h := range s.made {
-		out[i] = *h
+	if len(s.made) <= len(s.within) {
+		arrange(s.within, order)
+		return s.within[:len(order):len(order)]
 	}
-	return out, nil
+	out := make([]loci.Hit, len(order))
+	for n, i := range order {
+		out[n] = *s.made[i]
+	}
+	return out
+}
+
+// arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
+func arrange[T any](values []T, order []int) {
+	for first := range order {
+		if order[first] == first {
+			continue
+		}
+		held, at := values[first], first
+		for order[at] != first {
+			from := order[at]
+			values[at], order[at] = values[from], at
+			at = from
+		}
+		values[at], order[at] = held, at
+	}
 }
 
 // gather returns the best limit by words, by vectors and by time, and what stands beside
 // them.
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
-	hits := make(map[place]*loci.Hit, min(2*limit, 256))
 	words := byWords
 	if s.skips {
 		words = s.byWordsSkipping()
@@ -68,20 +96,23 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, at := range byWord {
-		s.hit(hits, at).KeywordRank = i + 1
-	}
 	// What says the words of the query is mostly near to it, and few others need to be looked at then.
 	byVector, err := s.best(limit, byVectors, byWord)
 	if err != nil {
 		return nil, err
 	}
-	for i, at := range byVector {
-		s.hit(hits, at).VectorRank = i + 1
-	}
 	byTime, err := s.bestInTime(limit, p.Times)
 	if err != nil {
 		return nil, err
+	}
+	most := len(byWord) + len(byVector) + len(byTime)
+	hits := make(map[place]*loci.Hit, most)
+	s.within, s.made = make([]loci.Hit, most), make([]*loci.Hit, 0, most)
+	for i, at := range byWord {
+		s.hit(hits, at).KeywordRank = i + 1
+	}
+	for i, at := range byVector {
+		s.hit(hits, at).VectorRank = i + 1
 	}
 	for _, at := range byTime {
 		s.hit(hits, at)
@@ -247,8 +278,9 @@ type search struct {
 	coarseAbove, skipFrom, readCost int
 	bm25
 
-	made []*loci.Hit
-	hits []loci.Hit // room for more
+	made   []*loci.Hit // in within, and then elsewhere
+	within []loci.Hit
+	more   []loci.Hit // room elsewhere
 
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
@@ -323,12 +355,17 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 
 // newHit makes room for a hit, which stays where it is.
 func (s *search) newHit() *loci.Hit {
-	const together = 32
-	if len(s.hits) == 0 {
-		s.hits = make([]loci.Hit, together)
+	var h *loci.Hit
+	switch n := len(s.made); {
+	case n < len(s.within):
+		h = &s.within[n]
+	default:
+		if len(s.more) == 0 {
+			s.more = make([]loci.Hit, 32)
+		}
+		h, s.more = &s.more[0], s.more[1:]
 	}
-	h := &s.hits[0]
-	s.hits, s.made = s.hits[1:], append(s.made, h)
+	s.made = append(s.made, h)
 	return h
 }
 
