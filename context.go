@@ -152,15 +152,13 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 
 // manifest lists what a text shows and what it leaves out.
 func manifest(sections []fit.Section[weighed]) (shown, omitted []ContextItem) {
-	lines, n := 0, 0
-	for i := range sections {
-		lines, n = lines+len(sections[i].Lines), n+sections[i].Shown()
-	}
-	shown, omitted = make([]ContextItem, 0, n), make([]ContextItem, 0, lines-n) // each is large
+	lines, left := fit.Count(sections)
+	shown, omitted = make([]ContextItem, 0, lines-left), make([]ContextItem, 0, left) // each is large
 	for _, s := range sections {
 		for _, it := range s.Lines {
 			w := it.About
-			item := ContextItem{Kind: w.record.Kind, ID: w.ID, Score: w.total, Fit: w.score, Explain: w.x, Tokens: it.Tokens}
+			item := ContextItem{Kind: w.record.Kind, ID: w.ID, Score: w.total, Fit: w.score,
+				Explain: w.x, Tokens: it.Tokens}
 			if it.Shown {
 				shown = append(shown, item)
 				continue

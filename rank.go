@@ -50,11 +50,7 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 // score scores hits in their order, for a query that names some times, and some names.
 func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bool) []scored {
 	at := sync.OnceValue(func() map[ID]int { // most often no hit has a neighbour
-		at := make(map[ID]int, len(hits))
-		for i := range hits {
-			at[hits[i].ID] = i
-		}
-		return at
+		return rank.Where(hits, func(h *Hit) ID { return h.ID })
 	})
 	texts := make([]rank.Text, len(hits))
 	for i := range hits {

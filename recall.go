@@ -131,8 +131,9 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 	best, result, err := m.weigh(ctx, f, p, f.query.Limit)
 	result.Memories = make([]Recalled, len(best))
 	for i, w := range best {
-		result.Memories[i] = Recalled{Record: *w.record, Passage: w.passage.Of(w.record.Text), Score: w.total, Fit: w.score,
-			Confidence: w.x.Confidence, Speaker: sequence.Speaker(w.record.Attributes), Explain: w.x}
+		r := w.record
+		result.Memories[i] = Recalled{Record: *r, Passage: w.passage.Of(r.Text), Score: w.total, Fit: w.score,
+			Confidence: w.x.Confidence, Speaker: sequence.Speaker(r.Attributes), Explain: w.x}
 	}
 	return result, err
 }
@@ -181,14 +182,13 @@ func (m *Memory) weigh(
 		stale, err := m.load(ctx, f.filter, ranked, func(h *scored, r *Record, best Span) {
 			all = append(all, weighed{scored: h, record: r, passage: best})
 		})
+		if stale && err == nil && attempt < 3 { // a record has changed since: ask again
+			if f, err = m.seek(ctx, f.query, f.result.At, p); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, result, err
-		}
-		if stale && attempt < 3 { // a record has changed since: ask again
-			if f, err = m.seek(ctx, f.query, f.result.At, p); err != nil {
-				return nil, result, err
-			}
-			continue
 		}
 		result = f.result
 		result.Unfit = unfit
@@ -251,11 +251,7 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 		if err != nil {
 			return nil, err
 		}
-		if hits == nil {
-			hits = more
-			continue
-		}
-		hits = append(hits, more...)
+		hits = append(more, hits...) // those of one question stay where they are
 	}
 	return hits, nil
 }

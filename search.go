@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/sequence"
 	"github.com/loci-memory/loci/internal/when"
@@ -380,22 +381,20 @@ func (m *Memory) load(
 	if err != nil {
 		return false, err
 	}
-	byID := make(map[ID]*Record, len(records))
-	for i := range records {
-		byID[records[i].ID] = &records[i]
-	}
+	at := rank.Where(records, func(r *Record) ID { return r.ID })
 	for i := range ranked {
 		h := &ranked[i]
 		best := h.KeywordSpan
 		if h.explain.VectorPart > h.explain.KeywordPart || h.Keyword == 0 {
 			best = h.VectorSpan
 		}
-		r := byID[h.ID]
-		if r == nil || r.Version != h.Version || best >= len(r.Passages) { // the last: erased and imported again at the same version
+		n, there := at[h.ID]
+		if !there || records[n].Version != h.Version ||
+			best >= len(records[n].Passages) { // erased and imported again at the same version
 			stale = true
 			continue
 		}
-		keep(h, r, r.Passages[best])
+		keep(h, &records[n], records[n].Passages[best])
 	}
 	return stale, nil
 }

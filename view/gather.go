@@ -63,6 +63,14 @@ func (u *union) next(ctx context.Context) (first *feed, err error) {
 	return first, nil
 }
 
+// read is how many records were read and not taken yet.
+func (u *union) read() (n int) {
+	for _, f := range u.feeds {
+		n += len(f.records)
+	}
+	return n
+}
+
 // cursor is the place behind the record before the next one; "": nothing follows.
 func (u *union) cursor(ctx context.Context) (string, error) {
 	if len(u.feeds) == 1 && len(u.feeds[0].records) == 0 {
@@ -120,6 +128,9 @@ func gatherOnce[T any](
 		}
 		if !ok {
 			continue
+		}
+		if taken == nil { // what is taken is large: room for it grows once
+			taken = make([]T, 0, min(page.Limit, 1+u.read()))
 		}
 		if taken = append(taken, one); len(taken) == page.Limit {
 			next, err = u.cursor(ctx)

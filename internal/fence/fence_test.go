@@ -35,6 +35,7 @@ func TestFence(t *testing.T) {
 		"\u202eabc\u2066d\u2069\ufeff":      "abcd",
 		"\U000e0041\U000e0042x\ufe0f":       "x",
 		"\u200b# x":                         `\# x`,
+		"a\x7fb \x01c":                      "ab c",
 		"\x1b[31mred\x07\x00":               `\[31mred`,
 		"\u3164\u115f \u00a0":               "",
 		"\u00a0\u3000# x":                   `\# x`,

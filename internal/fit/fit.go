@@ -61,14 +61,17 @@ func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)
 	return err
 }
 
-// Shown is how many of its lines are part of the text.
-func (s *Section[M]) Shown() (n int) {
-	for _, it := range s.Lines {
-		if it.Shown {
-			n++
+// Count counts the lines of sections, and those that are left out.
+func Count[M any](sections []Section[M]) (lines, left int) {
+	for _, s := range sections {
+		lines += len(s.Lines)
+		for _, it := range s.Lines {
+			if !it.Shown {
+				left++
+			}
 		}
 	}
-	return n
+	return lines, left
 }
 
 // Fill chooses section by section. Each gets the best lines that fit its share of the

@@ -211,7 +211,7 @@ func eachMember(text []byte, i int, yield func(name, value []byte)) int {
 func decode(value []byte, into any) error {
 	switch into := into.(type) {
 	case *string:
-		if inner := value[1:max(1, len(value)-1)]; value[0] == '"' && bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		if inner := value[1:max(1, len(value)-1)]; value[0] == '"' && plainText(inner) {
 			*into = string(inner)
 			return nil
 		}
@@ -223,6 +223,9 @@ func decode(value []byte, into any) error {
 	}
 	return json.Unmarshal(value, into)
 }
+
+// plainText reports whether a text in quotes means what it says.
+func plainText(inner []byte) bool { return bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) }
 
 // names are those of the members of an object.
 type names struct {

@@ -34,3 +34,12 @@ func Places[T any](values []T, limit int, in func(*T) bool, compare func(a, b *T
 	}
 	return places
 }
+
+// Where says at which place of a list the value of each key is.
+func Where[K comparable, T any](values []T, key func(*T) K) map[K]int {
+	at := make(map[K]int, len(values))
+	for i := range values {
+		at[key(&values[i])] = i
+	}
+	return at
+}

@@ -66,6 +66,47 @@ var recordCases = []testCase{
 		}
 		b.same("records", b.all(loci.Filter{Within: everywhere}), []loci.Record{full})
 	}},
+	{"ids are a condition like others", func(b *bench) {
+		elsewhere, gone, rule := placed(record(2, "walrus"), "elsewhere"), record(3, "walrus"), record(4, "walrus")
+		gone.Live, rule.Kind, rule.Scope, rule.Status = false, loci.KindRule, "own", "proven"
+		fading := record(5, "walrus")
+		fading.Decay = loci.Decay{Confidence: 0.1, From: at(5)}
+		tagged := record(6, "walrus")
+		tagged.Tags = []string{"t"}
+		plain := record(1, "walrus")
+		b.put(plain, elsewhere, gone, rule, fading, tagged)
+		ids := []loci.ID{tagged.ID, plain.ID, id(99), plain.ID, rule.ID, elsewhere.ID, gone.ID, fading.ID, plain.ID}
+		at7, there, rules := at(7), []loci.Namespace{home}, []loci.Kind{loci.KindRule}
+		for what, c := range map[string]struct {
+			f    loci.Filter
+			want []loci.Record
+		}{
+			"all":          {loci.Filter{NotLive: true}, []loci.Record{tagged, fading, rule, gone, elsewhere, plain}},
+			"live":         {loci.Filter{}, []loci.Record{tagged, fading, rule, elsewhere, plain}},
+			"sure":         {loci.Filter{MinConfidence: 0.5, At: at7}, []loci.Record{tagged, rule, elsewhere, plain}},
+			"a place":      {loci.Filter{Within: []loci.Namespace{elsewhere.Namespace}}, []loci.Record{elsewhere}},
+			"that alone":   {loci.Filter{Within: there, Exact: true}, []loci.Record{tagged, fading, rule, plain}},
+			"a kind there": {loci.Filter{Within: there, Exact: true, Kinds: rules}, []loci.Record{rule}},
+			"a kind":       {loci.Filter{Kinds: rules}, []loci.Record{rule}},
+			"a scope":      {loci.Filter{Scopes: []string{"own"}}, []loci.Record{rule}},
+			"a status":     {loci.Filter{Statuses: []string{"proven"}}, []loci.Record{rule}},
+			"a tag":        {loci.Filter{Tags: []string{"t"}}, []loci.Record{tagged}},
+			"since":        {loci.Filter{Since: at(5)}, []loci.Record{tagged, fading}},
+			"until":        {loci.Filter{Until: at(2)}, []loci.Record{plain}},
+			"nowhere":      {loci.Filter{Within: []loci.Namespace{}}, nil},
+		} {
+			if c.f.Within == nil {
+				c.f.Within = everywhere
+			}
+			c.f.IDs = ids
+			got, next := b.page(c.f, loci.Page{Limit: len(ids)})
+			b.same(what, got, c.want)
+			b.same("the page after "+what, next, "")
+			c.f.IDs = []loci.ID{id(98), id(99)}
+			got, _ = b.page(c.f, loci.Page{Limit: 2})
+			b.same("of others: "+what, got, nil)
+		}
+	}},
 	{"a brief list has what tells records apart", func(b *bench) {
 		full := holding(record(1, "walrus"), "slot")
 		full.Kind, full.Status, full.Scope, full.Heading = loci.KindFact, "active", "global", "heading"
