@@ -164,8 +164,9 @@ func (f *file) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// inPlace refuses to write where the path leads elsewhere than when the file was opened: it was moved,
-// removed or replaced, and what goes into it now, others do not see and nobody has once this process ends.
+// inPlace refuses to go on where the path leads elsewhere than when the file was opened: it was moved, removed
+// or replaced. What goes into it now, others do not see and nobody has once this process ends; and what it says,
+// others may have changed or erased since in the one that took its place.
 func (f *file) inPlace() error {
 	now, err := os.Stat(f.path)
 	if err == nil && os.SameFile(now, f.opened) {
@@ -174,7 +175,7 @@ func (f *file) inPlace() error {
 	return &loci.Error{
 		Code:     loci.Unavailable,
 		Err:      err,
-		Msg:      "the memory file " + f.path + " was moved, removed or replaced while this program had it open; nothing was stored",
+		Msg:      "the memory file " + f.path + " was moved, removed or replaced while this program had it open; nothing was read or stored",
 		Recovery: "Put the file back, or end this program and start it again: it then uses the file that is there.",
 	}
 }

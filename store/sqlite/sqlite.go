@@ -176,6 +176,10 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 		s.release(f)
 		return nil, f.translate("open", err)
 	}
+	if err := f.inPlace(); err != nil {
+		s.release(f)
+		return nil, err
+	}
 	return f, nil
 }
 
