@@ -114,6 +114,16 @@ func (i *Issuer) Check() error {
 	case i.Leeway > MaxLeeway:
 		return wrong("leeway", "is %s; it must be 0s to %s", i.Leeway, MaxLeeway)
 	}
+	for _, list := range []struct {
+		field string
+		texts []string
+	}{{"audience", i.Audiences}, {"algorithms", i.Algorithms}} {
+		for n, text := range list.texts {
+			if slices.Contains(list.texts[:n], text) {
+				return wrong(list.field, "has %.200q twice: name it once", text)
+			}
+		}
+	}
 	if err := checkURL(i.URL); err != nil {
 		return wrong("issuer", "%s", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -97,42 +98,67 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Check refuses a binding that could let strangers in, and says what it lacks.
+// Settings that a fault of a binding may be of, as a configuration calls them.
+const (
+	keyListen      = "listen"
+	keyTLS         = "http.tls"
+	keyCertificate = "http.tls_cert"
+	keyKey         = "http.tls_key"
+	keyClientCA    = "http.tls_client_ca"
+	keyProxies     = "http.proxies"
+)
+
+// A SettingError says which setting of a configuration is at fault.
+type SettingError struct {
+	Key string
+	Err error
+}
+
+// Error says what is wrong with it.
+func (s *SettingError) Error() string { return s.Err.Error() }
+
+// Unwrap returns what is wrong with it.
+func (s *SettingError) Unwrap() error { return s.Err }
+
+// Check refuses a binding that could let strangers in, and says what it lacks, as [SettingError].
 func (b *Binding) Check() error {
-	switch b.TLS {
-	case "", TLSOff, TLSProxy:
-		if b.Certificate+b.Key+b.ClientCA != "" {
-			return loci.Errorf(loci.Invalid, "http.tls_cert, http.tls_key and http.tls_client_ca need http.tls: files")
-		}
-	case TLSFiles:
-		if b.Certificate == "" || b.Key == "" {
-			return loci.Errorf(loci.Invalid, "http.tls: files needs both http.tls_cert and http.tls_key")
+	wrong := func(key, format string, args ...any) error {
+		return &SettingError{key, loci.Errorf(loci.Invalid, format, args...)}
+	}
+	if b.TLS == TLSFiles && (b.Certificate == "" || b.Key == "") {
+		return wrong(keyTLS, "http.tls: files needs both http.tls_cert and http.tls_key")
+	}
+	for _, file := range []struct{ key, path string }{
+		{keyCertificate, b.Certificate}, {keyKey, b.Key}, {keyClientCA, b.ClientCA},
+	} {
+		if b.TLS != TLSFiles && file.path != "" {
+			return wrong(file.key, "%s needs http.tls: files", file.key)
 		}
 	}
 	if b.TLS == TLSProxy && len(b.Proxies) == 0 {
-		return loci.Errorf(loci.Invalid, "http.tls: proxy needs http.proxies, the addresses of those who may connect")
+		return wrong(keyTLS, "http.tls: proxy needs http.proxies, the addresses of those who may connect")
 	}
 	if b.TLS != TLSProxy && len(b.Proxies) > 0 {
-		return loci.Errorf(loci.Invalid, "http.proxies needs http.tls: proxy")
+		return wrong(keyProxies, "http.proxies needs http.tls: proxy")
 	}
 	if _, err := b.proxies(); err != nil {
-		return err
+		return &SettingError{keyProxies, err}
 	}
 	if len(b.Addresses) == 0 {
-		return loci.Errorf(loci.Invalid, "there is no address to listen on")
+		return wrong(keyListen, "there is no address to listen on")
 	}
 	for i, address := range b.Addresses {
 		if err := CheckAddress(address); err != nil {
-			return err
+			return &SettingError{keyListen, err}
 		}
 		// Port 0 is another port each time.
 		if slices.Contains(b.Addresses[:i], address) && !strings.HasSuffix(address, ":0") {
-			return loci.Errorf(loci.Invalid, "the address %s comes twice: name it once", address)
+			return wrong(keyListen, "the address %s comes twice: name it once", address)
 		}
 		host, _, err := net.SplitHostPort(address)
 		if err == nil && !strings.HasPrefix(address, unixPrefix) && !isLoopback(host) {
 			if err := b.mayReach(address); err != nil {
-				return err
+				return &SettingError{keyListen, err}
 			}
 		}
 	}
@@ -225,7 +251,7 @@ func (b *Binding) Listen(ctx context.Context) (l net.Listener, urls []string, er
 	}
 	var secure *tls.Config
 	if b.TLS == TLSFiles {
-		if secure, err = newCertificates(b.Certificate, b.Key, b.ClientCA, logger); err != nil {
+		if secure, err = newCertificates(b.Certificate, b.Key, b.ClientCA, time.Now(), logger); err != nil {
 			return nil, nil, err
 		}
 	}

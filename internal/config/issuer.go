@@ -248,6 +248,9 @@ func (r *fileReader) scopes(n *yaml.Node, name string) (scopes []loci.Scope) {
 
 // checkAuth checks what holds between the settings of auth.
 func (c *Config) checkAuth(bad *faults) {
+	if !c.sound("auth.mode") {
+		return
+	}
 	where := c.origin["auth.mode"]
 	if where == "" {
 		where = "auth.mode"
