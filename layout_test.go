@@ -119,7 +119,7 @@ var mayImport = map[string][]string{
 	"auth":                  {"", "internal/cores", "internal/label", "internal/plainfile"},
 	"observe":               {"", "internal/trail"},
 	"admin":                 {"", "auth"},
-	"backup":                {"", "internal/oserror", "internal/plainfile", "store"},
+	"backup":                {"", "internal/jsonform", "internal/oserror", "internal/plainfile", "store"},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -123,7 +124,7 @@ func (e *eraser) readObjects(r io.Reader, name string) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return loci.Errorf(loci.Invalid, "object %d of the list %s cannot be read: %w", n, name, err)
+			return loci.Errorf(loci.Invalid, "object %d of the list %s cannot be read: %s", n, name, jsonform.Fault(err))
 		}
 		ours = ours || l.Format == listFormat
 		ended = l.End
@@ -147,7 +148,7 @@ func (e *eraser) take(l *line) error {
 		for _, raw := range l.Events {
 			var one line
 			if err := json.Unmarshal(raw, &one); err != nil {
-				return err
+				return loci.Errorf(loci.Invalid, "an event cannot be read: %s", jsonform.Fault(err))
 			}
 			if err := e.take(&one); err != nil {
 				return err
