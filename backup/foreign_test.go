@@ -1,6 +1,8 @@
 package backup_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/backup"
+	"github.com/loci-memory/loci/internal/locitest"
 )
 
 // TestForeignNames: what a damaged or foreign backup says brings no character into a message that a
@@ -57,6 +60,37 @@ func TestForeignLists(t *testing.T) {
 		if err == nil || loci.AsError(err).Code != loci.Invalid || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") ||
 			strings.Contains(err.Error(), "json:") || strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
+
+// TestDamageBelowTheSeal: a sealed file that somebody cut off, with digests that fit, is damage of the
+// backup, and no fault of the disk or of the program.
+func TestDamageBelowTheSeal(t *testing.T) {
+	locitest.Unshared(t)
+	phrased, keyed := options(), options()
+	phrased.Keys.PassphraseFile = filepath.Join(t.TempDir(), "phrase")
+	must(t, os.WriteFile(phrased.Keys.PassphraseFile, []byte("correct horse battery staple"), 0o600))
+	recipient, key := identity(t)
+	keyed.Keys = backup.Keys{Recipients: []string{recipient}, IdentityFile: key}
+	cases := []struct {
+		opts  backup.Options
+		files []string
+	}{{keyed, []string{"000001.db.age", "manifest.json.age"}}, {phrased, []string{"key.age"}}}
+	for _, c := range cases[:locitest.Long(1, 2)] { // a passphrase takes seconds on purpose
+		dir, _ := made(t, c.opts)
+		good := files(t, dir)
+		for _, name := range c.files {
+			cut := good[name][:len(good[name])-1]
+			must(t, os.WriteFile(filepath.Join(dir, name), cut, 0o600))
+			was, is := sha256.Sum256(good[name]), sha256.Sum256(cut)
+			sums := strings.Replace(string(good["SHA256SUMS"]), hex.EncodeToString(was[:]), hex.EncodeToString(is[:]), 1)
+			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o600))
+			_, err := backup.Check(t.Context(), dir, c.opts)
+			if e := loci.AsError(err); e == nil || e.Code != loci.Invalid || !strings.Contains(e.Msg, "is damaged") {
+				t.Errorf("%s: %v", name, err)
+			}
+			must(t, os.WriteFile(filepath.Join(dir, name), good[name], 0o600))
 		}
 	}
 }

@@ -31,7 +31,11 @@ func (s *Store) Snapshot(ctx context.Context, t loci.Tenant, dir string) (name s
 		return "", err
 	}
 	defer func() {
-		if err != nil {
+		if isFull(err) { // where the copy goes; where the tenant is, nothing was written
+			err = &loci.Error{Code: loci.Unavailable, Op: "copy the file", Err: err,
+				Msg: "the disk that holds " + dir + " is full; nothing was copied", Recovery: "Free some space there, then try again."}
+			_ = os.Remove(to)
+		} else if err != nil {
 			err = f.translate("copy the file", errors.Join(err, os.Remove(to)))
 		}
 	}()
