@@ -33,7 +33,8 @@ func TestDoctorLooksAtCertificates(t *testing.T) {
 	}
 	until := func(end time.Time) {
 		t.Helper()
-		c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"a.example"}, NotBefore: end.Add(-time.Hour), NotAfter: end}
+		c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"a.example"},
+			NotBefore: end.Add(-time.Hour), NotAfter: end}
 		der, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
 		if err == nil {
 			err = os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
