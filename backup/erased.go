@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -123,6 +124,8 @@ func (e *eraser) readObjects(r io.Reader, name string) error {
 			return loci.Errorf(loci.Invalid, "the list %s was cut off: its last line is missing", name)
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.As(err, new(*fs.PathError)):
+			return refused("the list "+name+" cannot be read", err)
 		case err != nil:
 			return loci.Errorf(loci.Invalid, "object %d of the list %s cannot be read: %s", n, name, jsonform.Fault(err))
 		}
