@@ -203,7 +203,8 @@ func TestProviderThatIsDownAtFirst(t *testing.T) {
 	}
 	c.behave(nil)
 	c.clock.Advance(9500 * time.Millisecond)
-	if w := c.ask("/mcp", bearer(good)); w.Code != 503 || w.Header().Get("Retry-After") != "21" {
+	w := c.ask("/mcp", bearer(good))
+	if w.Code != 503 || w.Header().Get("Retry-After") != "21" || strings.Contains(w.Body.String(), "few seconds") {
 		t.Errorf("a moment later: %d %v %s", w.Code, w.Header(), w.Body)
 	}
 	c.clock.Advance(20500 * time.Millisecond)
