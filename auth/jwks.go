@@ -100,22 +100,22 @@ func (k *keySet) find(ctx context.Context, kid string, alg jose.SignatureAlgorit
 		return found, k.generation, nil
 	}
 	if k.failed != nil {
-		return nil, 0, &noKeys{k.failed, max(0, fetchEvery-k.now().Sub(k.triedAt))}
+		return nil, 0, &noKeysError{k.failed, max(0, fetchEvery-k.now().Sub(k.triedAt))}
 	}
 	return nil, 0, nil
 }
 
-// noKeys says why nobody can tell whether a token is good, and when the issuer is asked again.
-type noKeys struct {
+// noKeysError says why nobody can tell whether a token is good, and when the issuer is asked again.
+type noKeysError struct {
 	error
 	in time.Duration
 }
 
 // Unwrap returns what the fetch failed with.
-func (n *noKeys) Unwrap() error { return n.error }
+func (n *noKeysError) Unwrap() error { return n.error }
 
 // RetryIn is after which time it may help to try again.
-func (n *noKeys) RetryIn() time.Duration { return n.in }
+func (n *noKeysError) RetryIn() time.Duration { return n.in }
 
 // waitLocked waits for the fetch under way. The lock is free meanwhile.
 func (k *keySet) waitLocked(ctx context.Context) error {

@@ -98,54 +98,13 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Settings that a fault of a binding may be of, as a configuration calls them.
-const (
-	keyListen      = "listen"
-	keyTLS         = "http.tls"
-	keyCertificate = "http.tls_cert"
-	keyKey         = "http.tls_key"
-	keyClientCA    = "http.tls_client_ca"
-	keyProxies     = "http.proxies"
-)
-
-// A SettingError says which setting of a configuration is at fault.
-type SettingError struct {
-	Key string
-	Err error
-}
-
-// Error says what is wrong with it.
-func (s *SettingError) Error() string { return s.Err.Error() }
-
-// Unwrap returns what is wrong with it.
-func (s *SettingError) Unwrap() error { return s.Err }
-
 // Check refuses a binding that could let strangers in, and says what it lacks, as [SettingError].
 func (b *Binding) Check() error {
-	wrong := func(key, format string, args ...any) error {
-		return &SettingError{key, loci.Errorf(loci.Invalid, format, args...)}
-	}
-	if b.TLS == TLSFiles && (b.Certificate == "" || b.Key == "") {
-		return wrong(keyTLS, "http.tls: files needs both http.tls_cert and http.tls_key")
-	}
-	for _, file := range []struct{ key, path string }{
-		{keyCertificate, b.Certificate}, {keyKey, b.Key}, {keyClientCA, b.ClientCA},
-	} {
-		if b.TLS != TLSFiles && file.path != "" {
-			return wrong(file.key, "%s needs http.tls: files", file.key)
-		}
-	}
-	if b.TLS == TLSProxy && len(b.Proxies) == 0 {
-		return wrong(keyTLS, "http.tls: proxy needs http.proxies, the addresses of those who may connect")
-	}
-	if b.TLS != TLSProxy && len(b.Proxies) > 0 {
-		return wrong(keyProxies, "http.proxies needs http.tls: proxy")
-	}
-	if _, err := b.proxies(); err != nil {
-		return &SettingError{keyProxies, err}
+	if err := b.checkTLS(); err != nil {
+		return err
 	}
 	if len(b.Addresses) == 0 {
-		return wrong(keyListen, "there is no address to listen on")
+		return wrongSetting(keyListen, "there is no address to listen on")
 	}
 	for i, address := range b.Addresses {
 		if err := CheckAddress(address); err != nil {
@@ -153,7 +112,7 @@ func (b *Binding) Check() error {
 		}
 		// Port 0 is another port each time.
 		if slices.Contains(b.Addresses[:i], address) && !strings.HasSuffix(address, ":0") {
-			return wrong(keyListen, "the address %s comes twice: name it once", address)
+			return wrongSetting(keyListen, "the address %s comes twice: name it once", address)
 		}
 		host, _, err := net.SplitHostPort(address)
 		if err == nil && !strings.HasPrefix(address, unixPrefix) && !isLoopback(host) {
@@ -161,6 +120,30 @@ func (b *Binding) Check() error {
 				return &SettingError{keyListen, err}
 			}
 		}
+	}
+	return nil
+}
+
+// checkTLS refuses files and proxies that nobody asks for, and others that are missing.
+func (b *Binding) checkTLS() error {
+	if b.TLS == TLSFiles && (b.Certificate == "" || b.Key == "") {
+		return wrongSetting(keyTLS, "http.tls: files needs both http.tls_cert and http.tls_key")
+	}
+	for _, file := range []struct{ key, path string }{
+		{keyCertificate, b.Certificate}, {keyKey, b.Key}, {keyClientCA, b.ClientCA},
+	} {
+		if b.TLS != TLSFiles && file.path != "" {
+			return wrongSetting(file.key, "%s needs http.tls: files", file.key)
+		}
+	}
+	if b.TLS == TLSProxy && len(b.Proxies) == 0 {
+		return wrongSetting(keyTLS, "http.tls: proxy needs http.proxies, the addresses of those who may connect")
+	}
+	if b.TLS != TLSProxy && len(b.Proxies) > 0 {
+		return wrongSetting(keyProxies, "http.proxies needs http.tls: proxy")
+	}
+	if _, err := b.proxies(); err != nil {
+		return &SettingError{keyProxies, err}
 	}
 	return nil
 }
