@@ -1,8 +1,11 @@
 package loci_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,6 +65,41 @@ func TestDimensionsComeLate(t *testing.T) {
 			t.Errorf("by similarity: %d matches", len(r.Matches))
 		}
 	})
+}
+
+// A leftEmbedder is one whose caller leaves while it works.
+type leftEmbedder struct {
+	locitest.WordEmbedder
+	leave func()
+}
+
+func (l *leftEmbedder) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+	l.leave()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestWhoLeavesIsNoFaultOfTheEmbedder: the log warns of one that does not answer, and not of callers who
+// did not wait for the answer: any of them could fill it.
+func TestWhoLeavesIsNoFaultOfTheEmbedder(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	write := func(ctx context.Context, embedder loci.Embedder) {
+		t.Helper()
+		e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{Embedder: embedder, Logger: logger})
+		_, _ = locitest.Bind(t, e, "u").StoreFact(ctx, loci.NewFact{Content: "Likes tea."})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	write(ctx, &leftEmbedder{locitest.WordEmbedder{Name: "left"}, cancel})
+	if log.Len() > 0 {
+		t.Errorf("the log says %s", &log)
+	}
+	down := &locitest.WordEmbedder{Name: "down"}
+	down.SetDown(true)
+	write(t.Context(), down)
+	if !strings.Contains(log.String(), "embedder did not answer") {
+		t.Errorf("the log does not say that the embedder is down: %s", &log)
+	}
 }
 
 // A swappedEmbedder gives vectors of queries another direction.

@@ -3,14 +3,14 @@ package loci
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/generation"
 )
 
-// A Generation is a tenant's vectors in one space. Searches use the active one;
-// another is being built, or left over.
+// A Generation is a tenant's vectors in one space. Searches use the active one; another is being built, or left over.
 type Generation struct {
 	Space
 	Active  bool  `json:"active"`
@@ -67,9 +67,8 @@ func (e *Engine) generations(t Tenant) *generation.Watch[Space] {
 	return g.(*generation.Watch[Space])
 }
 
-// activeSpace returns the active space as it was when last looked at. That may be
-// out of date: what depends on it is checked by whoever uses it, a write by
-// [Change].Active and a search by looking again.
+// activeSpace returns the active space as it was when last looked at. That may be out of date: what depends
+// on it is checked by whoever uses it, a write by [Change].Active and a search by looking again.
 func (e *Engine) activeSpace(ctx context.Context, t Tenant) (Space, error) {
 	if active, known := e.generations(t).Active(); known {
 		return active, nil
@@ -87,10 +86,11 @@ func (e *Engine) look(ctx context.Context, t Tenant) (Space, error) {
 	return active, nil
 }
 
-// lag notes that a write is stored without its vectors in a space, because the embedder
-// did not answer.
+// lag notes that a write is stored without its vectors in a space, because the embedder did not answer.
 func (e *Engine) lag(ctx context.Context, t Tenant, c *encoder, err error) {
-	e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", c.embedder.Model(), "error", err)
+	if !errors.Is(ctx.Err(), context.Canceled) { // who left did not wait for it
+		e.opts.Logger.WarnContext(ctx, "embedder did not answer; vectors follow later", "model", c.embedder.Model(), "error", err)
+	}
 	e.generations(t).Lag(c.makes)
 }
 

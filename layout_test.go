@@ -116,10 +116,10 @@ var mayImport = map[string][]string{
 	"mcp":                   {"", "internal/admission", "internal/jsonform", "internal/jsonguard", "internal/trail", "tool", "tree"},
 	"rest":                  {"", "admin", "checkpoint", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/problem", "internal/trail", "item", "session", "tool", "tree", "view"},
 	"server":                {"", "internal/admission", "internal/cores", "internal/plainfile", "internal/problem", "internal/trail"},
-	"auth":                  {"", "internal/cores", "internal/plainfile"},
+	"auth":                  {"", "internal/cores", "internal/label", "internal/plainfile"},
 	"observe":               {"", "internal/trail"},
 	"admin":                 {"", "auth"},
-	"backup":                {"", "internal/oserror", "internal/plainfile", "store"},
+	"backup":                {"", "internal/jsonform", "internal/oserror", "internal/plainfile", "store"},
 	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 

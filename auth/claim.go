@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/label"
 )
 
 // A mapping makes callers of claims, as an [Issuer] says.
@@ -43,9 +44,9 @@ func newMapping(i *Issuer) (*mapping, error) {
 
 // principal says who a token stands for. An error: what it has to say, it does not.
 func (m *mapping) principal(subject string, claims map[string]any) (p loci.Principal, err error) {
-	name, ok := m.value("tenant", m.issuer.Tenant, claims)
-	if !ok {
-		return p, unmapped("tenant")
+	name, err := m.value("tenant", m.issuer.Tenant, claims)
+	if err != nil {
+		return p, err
 	}
 	tenant, err := loci.NewTenant(name)
 	if err != nil {
@@ -53,11 +54,9 @@ func (m *mapping) principal(subject string, claims map[string]any) (p loci.Princ
 	}
 	vars := loci.Vars{}
 	for name, source := range m.sources() {
-		value, ok := m.value(name, source, claims)
-		if !ok || loci.CheckLabel(name, value) != nil {
-			return p, unmapped(strings.TrimSuffix(name, "_id"))
+		if vars[name], err = m.value(name, source, claims); err != nil {
+			return p, err
 		}
-		vars[name] = value
 	}
 	return loci.NewPrincipal(tenant, m.subject(subject), vars, m.scopes(claims)...)
 }
@@ -67,6 +66,23 @@ func unmapped(field string) error {
 	return &loci.Error{
 		Code: loci.Unauthenticated, Msg: "the token does not say the " + field + " of its caller, as this server needs it",
 		Recovery: "Ask the operator which claims a token needs: the setting auth.issuers says so.",
+	}
+}
+
+// unverified refuses an address that its issuer has not seen its user get mail at: anybody could have
+// typed it, and would be taken for the one whose it is.
+func unverified(field string) error {
+	return &loci.Error{
+		Code: loci.Unauthenticated, Msg: "the address that says the " + field + " of the caller is not verified, as email_verified of the token says",
+		Recovery: "Verify the address at the authorization server, then get a new token. Or the operator takes any address: unverified in the setting auth.issuers.",
+	}
+}
+
+// hidden refuses a name that looks like another one.
+func hidden(field string) error {
+	return &loci.Error{
+		Code: loci.Unauthenticated, Msg: "the " + field + " that the token says has a character that cannot be seen, such as U+200B",
+		Recovery: "Ask the operator of the authorization server to take it out, then get a new token.",
 	}
 }
 
@@ -84,26 +100,29 @@ func (m *mapping) sources() map[string]Source {
 	return all
 }
 
-// value reads what becomes a variable. Of a list one text alone may match: which of two is
-// meant nobody knows.
-func (m *mapping) value(field string, s Source, claims map[string]any) (value string, ok bool) {
+// value reads what becomes the tenant or a variable. Of a list one text alone may match: which of
+// two is meant nobody knows.
+func (m *mapping) value(name string, s Source, claims map[string]any) (value string, err error) {
 	if s.Fixed != "" {
-		return s.Fixed, true
+		return s.Fixed, nil
 	}
-	texts, ok := textsAt(claims, s.Claim)
-	if !ok {
-		return "", false
-	}
+	field := strings.TrimSuffix(name, "_id")
+	texts, verified := textsAt(claims, s.Claim)
 	var found []string
 	for _, text := range texts {
-		if v, fits := match1(m.patterns[field], text); fits && v != "" && !slices.Contains(found, v) {
+		if v, fits := match1(m.patterns[name], text); fits && v != "" && !slices.Contains(found, v) {
 			found = append(found, v)
 		}
 	}
-	if len(found) != 1 {
-		return "", false
+	switch {
+	case len(found) != 1 || loci.CheckLabel(field, found[0]) != nil:
+		return "", unmapped(field)
+	case !verified && !s.Unverified:
+		return "", unverified(field)
+	case label.Hidden(found[0]):
+		return "", hidden(field)
 	}
-	return found[0], true
+	return found[0], nil
 }
 
 // match1 returns what an expression takes of a text.
@@ -118,32 +137,44 @@ func match1(re *regexp.Regexp, text string) (value string, ok bool) {
 	return parts[len(parts)-1], true
 }
 
-// textsAt follows a path of names to a text or a list of texts.
-func textsAt(claims map[string]any, path []string) (texts []string, ok bool) {
+// claimEmail is the claim of OpenID Connect beside which email_verified may stand.
+const claimEmail = "email"
+
+// textsAt follows a path of names to a text or a list of texts; none: there is no such thing.
+// verified is false where it is an address of which the token says that nobody verified it.
+func textsAt(claims map[string]any, path []string) (texts []string, verified bool) {
 	var at any = claims
+	verified = true
 	for _, name := range path {
 		object, is := at.(map[string]any)
 		if !is {
-			return nil, false
+			return nil, verified
 		}
 		if at, is = object[name]; !is {
-			return nil, false
+			return nil, verified
 		}
+		verified = name != claimEmail || isVerified(object["email_verified"])
 	}
 	switch v := at.(type) {
 	case string:
-		return []string{v}, true
+		return []string{v}, verified
 	case []any:
 		for _, e := range v {
 			text, is := e.(string)
 			if !is {
-				return nil, false
+				return nil, verified
 			}
 			texts = append(texts, text)
 		}
-		return texts, true
 	}
-	return nil, false
+	return texts, verified
+}
+
+// isVerified reads email_verified. Some issuers write it as a text, and many leave it out where all
+// addresses are of their own making.
+func isVerified(said any) bool {
+	text, _ := said.(string)
+	return said == nil || said == true || strings.EqualFold(text, "true")
 }
 
 // scopes are those of a token that its issuer may give. What is not known here is for
@@ -152,7 +183,10 @@ func (m *mapping) scopes(claims map[string]any) (scopes []loci.Scope) {
 	if len(m.issuer.Scopes.Fixed) > 0 {
 		return m.issuer.Scopes.Fixed
 	}
-	texts, _ := textsAt(claims, m.claim)
+	texts, verified := textsAt(claims, m.claim)
+	if !verified {
+		return nil
+	}
 	for _, text := range texts {
 		for _, word := range strings.Fields(text) {
 			name, fits := match1(m.patterns["scopes"], word)

@@ -58,6 +58,10 @@ type Source struct {
 	// Pattern is a regular expression that the whole claim must match; of a list, one text
 	// must. The value is what its first group has, or all of it without a group. "": any text.
 	Pattern string
+
+	// Unverified takes the claim email also of tokens whose email_verified is false, which are
+	// refused otherwise: whoever types somebody's address there would get their memory.
+	Unverified bool
 }
 
 // A ScopeSource says what becomes the scopes of a caller.
@@ -109,6 +113,16 @@ func (i *Issuer) Check() error {
 		return wrong("keys_file", "and keys_url are both set: leave one of them out")
 	case i.Leeway > MaxLeeway:
 		return wrong("leeway", "is %s; it must be 0s to %s", i.Leeway, MaxLeeway)
+	}
+	for _, list := range []struct {
+		field string
+		texts []string
+	}{{"audience", i.Audiences}, {"algorithms", i.Algorithms}} {
+		for n, text := range list.texts {
+			if slices.Contains(list.texts[:n], text) {
+				return wrong(list.field, "has %.200q twice: name it once", text)
+			}
+		}
 	}
 	if err := checkURL(i.URL); err != nil {
 		return wrong("issuer", "%s", err)
@@ -166,13 +180,15 @@ func (s *Source) check(field string) error {
 	switch {
 	case s.isZero():
 		return wrong(field, "says neither a value nor a claim: write a name, or {claim: sub}")
-	case s.Fixed != "" && (len(s.Claim) > 0 || s.Pattern != ""):
+	case s.Fixed != "" && (len(s.Claim) > 0 || s.Pattern != "" || s.Unverified):
 		return wrong(field, "has a fixed value and a claim: leave one of them out")
 	case s.Fixed != "":
 		if err := loci.CheckLabel("the value", s.Fixed); err != nil {
 			return wrong(field, "cannot be used: %s", err)
 		}
 		return nil
+	case s.Unverified && s.Claim[len(s.Claim)-1] != claimEmail:
+		return wrong(field+".unverified", "is about the claim email: leave it out")
 	}
 	return checkClaim(field, s.Claim, s.Pattern)
 }

@@ -57,9 +57,33 @@ func TestClaimsBecomeCallers(t *testing.T) {
 		{what: "an agent and the user", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarAgent: claim("azp")} },
 			claims: map[string]any{"azp": "app"}, want: "acme agent_id=app user_id=alice", scopes: "read write"},
 		{what: "a user that is missing", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} }, message: "user"},
-		{what: "a user with NUL", claims: map[string]any{"sub": "a\x00"}, message: "user"},
+		{what: "a user with NUL", claims: map[string]any{"sub": "a\x00"}, message: "does not say the user"},
+		{what: "a long user", claims: map[string]any{"sub": strings.Repeat("u", 257)}, message: "does not say the user"},
 		{what: "nobody with an address", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} },
 			claims: map[string]any{"sub": nil, "email": "a@b.c"}, message: "not valid"},
+		{what: "an address that is verified", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} },
+			claims: map[string]any{"email": "a@b.c", "email_verified": true}, want: "acme user_id=a@b.c", scopes: "read write"},
+		{what: "an address that is not", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} },
+			claims: map[string]any{"email": "a@b.c", "email_verified": false}, message: "not verified"},
+		{what: "an address that is not, in a text", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("email")} },
+			claims: map[string]any{"email": "a@b.c", "email_verified": "False"}, message: "not verified"},
+		{what: "a domain that is not verified", change: func(i *auth.Issuer) {
+			i.Tenant = auth.Source{Claim: []string{"email"}, Pattern: `.*@([a-z]+)\.example`}
+		}, claims: map[string]any{"email": "alice@umbrella.example", "email_verified": false}, message: "not verified"},
+		{what: "an address deeper, not verified", change: func(i *auth.Issuer) { i.Vars = map[string]auth.Source{loci.VarUser: claim("profile", "email")} },
+			claims: map[string]any{"profile": map[string]any{"email": "a@b.c", "email_verified": false}}, message: "not verified"},
+		{what: "any address", change: func(i *auth.Issuer) {
+			i.Vars = map[string]auth.Source{loci.VarUser: {Claim: []string{"email"}, Unverified: true}}
+		}, claims: map[string]any{"email": "a@b.c", "email_verified": false}, want: "acme user_id=a@b.c", scopes: "read write"},
+		{what: "an address that nobody asks for", claims: map[string]any{"email": "a@b.c", "email_verified": false}, want: "acme user_id=alice", scopes: "read write"},
+		{what: "scopes of an address that is not verified", change: func(i *auth.Issuer) {
+			i.Scopes = auth.ScopeSource{Claim: []string{"email"}, Pattern: "(read)@b"}
+		}, claims: map[string]any{"email": "read@b", "email_verified": false}, want: "acme user_id=alice"},
+		{what: "a user with a character that cannot be seen", claims: map[string]any{"sub": "ali\u200bce"}, message: "cannot be seen"},
+		{what: "a user that turns around", claims: map[string]any{"sub": "ecila\u202e"}, message: "cannot be seen"},
+		{what: "a tenant with one", claims: map[string]any{"tenant": "ac\u2066me"}, message: "cannot be seen"},
+		{what: "a user with a space of its own", claims: map[string]any{"sub": "Ada\u00a0L"}, message: "cannot be seen"},
+		{what: "a user with names", claims: map[string]any{"sub": "Ada Ångström 李"}, want: "acme user_id=Ada Ångström 李", scopes: "read write"},
 		{what: "scopes in a list", claims: map[string]any{"scope": []string{"delete", "read", "read"}}, want: "acme user_id=alice", scopes: "delete read"},
 		{what: "scopes beyond", claims: map[string]any{"scope": "read admin operate elevate delegate metrics"}, want: "acme user_id=alice", scopes: "read"},
 		{what: "scopes that were allowed", change: func(i *auth.Issuer) { i.Scopes.Allow = all }, claims: map[string]any{"scope": "read admin operate"}, want: "acme user_id=alice", scopes: "read admin operate"},

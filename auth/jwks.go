@@ -99,8 +99,23 @@ func (k *keySet) find(ctx context.Context, kid string, alg jose.SignatureAlgorit
 	if found := k.pickLocked(kid, alg); len(found) > 0 {
 		return found, k.generation, nil
 	}
-	return nil, 0, k.failed
+	if k.failed != nil {
+		return nil, 0, &noKeysError{k.failed, max(0, fetchEvery-k.now().Sub(k.triedAt))}
+	}
+	return nil, 0, nil
 }
+
+// noKeysError says why nobody can tell whether a token is good, and when the issuer is asked again.
+type noKeysError struct {
+	error
+	in time.Duration
+}
+
+// Unwrap returns what the fetch failed with.
+func (n *noKeysError) Unwrap() error { return n.error }
+
+// RetryIn is after which time it may help to try again.
+func (n *noKeysError) RetryIn() time.Duration { return n.in }
 
 // waitLocked waits for the fetch under way. The lock is free meanwhile.
 func (k *keySet) waitLocked(ctx context.Context) error {
@@ -147,12 +162,16 @@ func (k *keySet) beginLocked(now time.Time) {
 		ctx, cancel := context.WithTimeout(k.ctx, fetchTime)
 		defer cancel()
 		err := k.load(ctx)
-		if err != nil && k.ctx.Err() == nil {
-			k.log.WarnContext(ctx, "the keys of an issuer did not come; those from before are used", "issuer", k.name,
-				"cause", fmt.Sprintf("%.300q", err.Error()))
-		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		if err != nil && k.ctx.Err() == nil {
+			meanwhile := "those from before are used"
+			if len(k.keys) == 0 {
+				meanwhile = "there are none yet, so its tokens are refused with 503"
+			}
+			k.log.WarnContext(ctx, "the keys of an issuer did not come; "+meanwhile, "issuer", k.name,
+				"cause", fmt.Sprintf("%.300q", err.Error()))
+		}
 		k.failed, k.flight = err, nil
 		close(flight)
 	})

@@ -171,6 +171,9 @@ func TestProvidersThatMisbehave(t *testing.T) {
 			if w.Code != 503 || w.Header().Get("WWW-Authenticate") != "" {
 				t.Errorf("a key that is not known: %d %s", w.Code, w.Body)
 			}
+			if said := c.log.String(); what != "slow" && !strings.Contains(said, "those from before are used") {
+				t.Errorf("the log says of keys that are there: %s", said)
+			}
 			for _, token := range []string{good, c.token(t, map[string]any{"sub": "bob"})} {
 				if w := c.ask("/mcp", bearer(token)); w.Code != 200 {
 					t.Errorf("a key from before: %d %s", w.Code, w.Body)
@@ -192,14 +195,19 @@ func TestProviderThatIsDownAtFirst(t *testing.T) {
 	c := newCourt(t, nil)
 	c.behave(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true })
 	good := c.token(t, nil)
-	if w := c.ask("/mcp", bearer(good)); w.Code != 503 {
-		t.Errorf("%d %s", w.Code, w.Body)
+	if w := c.ask("/mcp", bearer(good)); w.Code != 503 || w.Header().Get("Retry-After") != "30" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if said := c.log.String(); !strings.Contains(said, "there are none yet") || strings.Contains(said, "from before") {
+		t.Errorf("the log says of keys that never came: %s", said)
 	}
 	c.behave(nil)
-	if w := c.ask("/mcp", bearer(good)); w.Code != 503 {
-		t.Errorf("a moment later: %d %s", w.Code, w.Body)
+	c.clock.Advance(9500 * time.Millisecond)
+	w := c.ask("/mcp", bearer(good))
+	if w.Code != 503 || w.Header().Get("Retry-After") != "21" || strings.Contains(w.Body.String(), "few seconds") {
+		t.Errorf("a moment later: %d %v %s", w.Code, w.Header(), w.Body)
 	}
-	c.clock.Advance(30 * time.Second)
+	c.clock.Advance(20500 * time.Millisecond)
 	if w := c.ask("/mcp", bearer(good)); w.Code != 200 {
 		t.Errorf("after half a minute: %d %s", w.Code, w.Body)
 	}

@@ -202,7 +202,8 @@ func (i *issuer) verify(ctx context.Context, token string, now time.Time) (v ver
 	}).Verify(ctx, token)
 	if signature.unavailable != nil {
 		return v, &loci.Error{Code: loci.Unavailable, Op: "get keys of " + i.issuer.Name,
-			Msg: "the credential cannot be checked right now", Err: signature.unavailable}
+			Msg: "the credential cannot be checked right now", Err: signature.unavailable,
+			Recovery: "Try again when Retry-After says. If that does not help, ask the operator whether the authorization server answers."}
 	}
 	var payload json.RawMessage
 	if err != nil || known.Claims(&payload) != nil {

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -105,6 +106,8 @@ func (k *Keys) Admit(ctx context.Context, p loci.Principal) (loci.Principal, err
 		return p, nil
 	case s == StateReadOnly:
 		return p.Suspended(loci.ScopeWrite, loci.ScopeDelete, loci.ScopeOperate), nil
+	case s == "" || s == StateErased:
+		return loci.Principal{}, notMade(p.Tenant())
 	}
 	return loci.Principal{}, errClosed
 }
@@ -127,6 +130,13 @@ func (k *Keys) MustBe(ctx context.Context, t loci.Tenant) error {
 // errClosed refuses whoever belongs to a tenant that is closed.
 var errClosed = &loci.Error{
 	Code: loci.Forbidden, Msg: "this tenant is suspended", Recovery: "Ask the operator of the server.",
+}
+
+// notMade refuses whoever has a good credential of a tenant that is not there. Its name is no secret
+// to them: their credential has it.
+func notMade(t loci.Tenant) error {
+	return &loci.Error{Code: loci.Forbidden, Msg: fmt.Sprintf("there is no tenant %q, which the credential is of", t.String()),
+		Recovery: "Ask the operator of the server to make it: \"loci tenant create\"."}
 }
 
 // IsOpen reports whether a tenant is there and not closed, as of [MaxStale] ago at the latest.

@@ -143,7 +143,7 @@ func TestTenantsAreMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = k.Admit(t.Context(), p)
-		locitest.WantCode(t, err, loci.Forbidden)
+		wantNotThere(t, err)
 
 		got, err := k.CreateTenant(t.Context(), by, acme)
 		if err != nil || got.State != auth.StateActive || got.CreatedAt.IsZero() {
@@ -163,6 +163,17 @@ func TestTenantsAreMade(t *testing.T) {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
+}
+
+// wantNotThere: whoever has a good credential of a tenant that is not there hears so, and what its
+// operator can do. It is not suspended.
+func wantNotThere(t *testing.T, err error) {
+	t.Helper()
+	locitest.WantCode(t, err, loci.Forbidden)
+	e := loci.AsError(err)
+	if !strings.Contains(e.Msg, `there is no tenant "acme"`) || !strings.Contains(e.Recovery, "loci tenant create") {
+		t.Errorf("the caller hears %q, %q", e.Msg, e.Recovery)
+	}
 }
 
 // TestTenantsOfOldStores: one that has memories or keys is there, though nobody made it.
@@ -252,7 +263,7 @@ func TestErasedTenants(t *testing.T) {
 			}
 		}
 		_, err = k.Admit(t.Context(), held.Principal) // a request that was under way
-		locitest.WantCode(t, err, loci.Forbidden)
+		wantNotThere(t, err)
 		locitest.WantCode(t, k.MustBe(t.Context(), acme), loci.NotFound)
 		_, err = k.SetTenant(t.Context(), by, acme, auth.StateActive, "")
 		locitest.WantCode(t, err, loci.NotFound)

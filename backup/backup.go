@@ -208,7 +208,7 @@ func (w *workshop) sound(ctx context.Context, t *Tenant) (err error) {
 	}
 	if found = append(found, report.Problems...); len(found) > 0 {
 		return &loci.Error{
-			Code: loci.Internal, Msg: fmt.Sprintf("the copy of the tenant %q is damaged: %s", t.Label(), found[0]),
+			Code: loci.Internal, Msg: fmt.Sprintf("the copy of the tenant %q is damaged: %.500q", t.Label(), found[0]),
 			Recovery: "If loci doctor finds that in the store, too, mend it or restore it first; or use another backup.",
 		}
 	}

@@ -159,7 +159,11 @@ func writeFile(dir, name string, from io.Reader) (digest string, err error) {
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if known := (*loci.Error)(nil); errors.As(err, &known) { // of what is read
+		return "", err
+	}
+	if err != nil {
 		return "", refused("the file "+path+" cannot be written", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -231,8 +235,10 @@ func (o *opener) byPhrase(k *Keys) error {
 	if err != nil {
 		return o.wrongKey(err)
 	}
-	o.with, err = age.ParseIdentities(r)
-	return err
+	if o.with, err = age.ParseIdentities(r); err != nil {
+		return o.wrongKey(err)
+	}
+	return nil
 }
 
 // wrongKey is the error for a key that does not fit.
@@ -287,5 +293,21 @@ func (o *opener) read(name string, do func(io.Reader) error) (err error) {
 	if err != nil {
 		return o.wrongKey(err)
 	}
-	return do(r)
+	return do(&unsealing{r, o})
+}
+
+// An unsealing reader says that the backup is damaged where it cannot be decrypted: what reads it might
+// think that writing failed.
+type unsealing struct {
+	from io.Reader
+	of   *opener
+}
+
+// Read implements [io.Reader].
+func (u *unsealing) Read(p []byte) (n int, err error) {
+	n, err = u.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = u.of.wrongKey(err)
+	}
+	return n, err
 }

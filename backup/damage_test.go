@@ -89,6 +89,18 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
+// sumUp writes the digests of a small backup, as somebody would who has changed it.
+func sumUp(t *testing.T, dir string) {
+	t.Helper()
+	sum := exec.Command("sha256sum", "manifest.json", "t-acme.db")
+	sum.Dir = dir
+	out, err := sum.Output()
+	if err != nil {
+		t.Fatalf("sha256sum is needed (coreutils: apt-get install coreutils, brew install coreutils): %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), out, 0o600))
+}
+
 // TestForgedBackups: digests that somebody made to fit hide nothing from the manifest, nor a
 // manifest from the rows.
 func TestForgedBackups(t *testing.T) {
@@ -111,13 +123,7 @@ func TestForgedBackups(t *testing.T) {
 	}
 	seal := func() {
 		t.Helper()
-		sum := exec.Command("sha256sum", "manifest.json", "t-acme.db")
-		sum.Dir = dir
-		out, err := sum.Output()
-		if err != nil {
-			t.Fatalf("sha256sum is needed (coreutils: apt-get install coreutils, brew install coreutils): %v", err)
-		}
-		must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), out, 0o600))
+		sumUp(t, dir)
 	}
 	for _, c := range [][4]string{
 		{"manifest.json", `"version": 1`, `"version": 2`, "upgrade Loci"},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/store"
 )
 
@@ -122,8 +124,10 @@ func (e *eraser) readObjects(r io.Reader, name string) error {
 			return loci.Errorf(loci.Invalid, "the list %s was cut off: its last line is missing", name)
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.As(err, new(*fs.PathError)):
+			return refused("the list "+name+" cannot be read", err)
 		case err != nil:
-			return loci.Errorf(loci.Invalid, "object %d of the list %s cannot be read: %w", n, name, err)
+			return loci.Errorf(loci.Invalid, "object %d of the list %s cannot be read: %s", n, name, jsonform.Fault(err))
 		}
 		ours = ours || l.Format == listFormat
 		ended = l.End
@@ -147,7 +151,7 @@ func (e *eraser) take(l *line) error {
 		for _, raw := range l.Events {
 			var one line
 			if err := json.Unmarshal(raw, &one); err != nil {
-				return err
+				return loci.Errorf(loci.Invalid, "an event cannot be read: %s", jsonform.Fault(err))
 			}
 			if err := e.take(&one); err != nil {
 				return err

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
@@ -111,7 +113,7 @@ func readSums(dir string) (digests map[string]string, err error) {
 	digests = map[string]string{}
 	for line := range strings.Lines(string(data)) {
 		digest, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		if !filepath.IsLocal(name) || filepath.Base(name) != name || name == sumsName {
+		if !isFileName(name) || name == sumsName {
 			return nil, damaged(dir, "%s names a file that is none", sumsName)
 		}
 		digests[name] = digest
@@ -133,6 +135,16 @@ func readSums(dir string) (digests map[string]string, err error) {
 	}
 	return digests, nil
 }
+
+// isFileName reports whether a text that others may have written can be the name of a file of a backup.
+// It stands in messages, so that it has nothing that a terminal would obey.
+func isFileName(name string) bool {
+	return filepath.IsLocal(name) && filepath.Base(name) == name && len(name) <= maxName && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// maxName bounds the name of a file, in bytes, as file systems do.
+const maxName = 255
 
 // digestOf is the SHA-256 of a file, in hexadecimal, and its size.
 func digestOf(path string) (digest string, size int64, err error) {
@@ -174,7 +186,7 @@ func decodeManifest(dir string, data []byte) (m Manifest, err error) {
 	}
 	for i := range m.Tenants {
 		t := &m.Tenants[i]
-		if _, err := t.tenant(); err != nil || filepath.Base(t.File) != t.File {
+		if _, err := t.tenant(); err != nil || !isFileName(t.File) {
 			return m, damaged(dir, "%s names a tenant that is none", manifestName)
 		}
 	}

@@ -73,7 +73,7 @@ func unpack(
 	if err := o.read(manifestName, func(r io.Reader) error {
 		data, err := io.ReadAll(r)
 		if err != nil {
-			return damaged(dir, "%s cannot be read: %v", manifestName, err)
+			return err
 		}
 		m, err = decodeManifest(dir, data)
 		return err

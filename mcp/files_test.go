@@ -329,6 +329,15 @@ func TestResourcesComeInPages(t *testing.T) {
 	if _, err := c.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: "x"}); err == nil {
 		t.Error("a cursor of nobody is accepted")
 	}
+	// The other lists have one page each, and say what is wrong with a cursor.
+	_, tools := c.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: "x"})
+	_, prompts := c.ListPrompts(t.Context(), &sdk.ListPromptsParams{Cursor: "x"})
+	_, templates := c.ListResourceTemplates(t.Context(), &sdk.ListResourceTemplatesParams{Cursor: "x"})
+	for method, err := range map[string]error{"tools/list": tools, "prompts/list": prompts, "resources/templates/list": templates} {
+		if err == nil || !strings.Contains(err.Error(), "cursor must be left out: "+method+" has one page") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
 }
 
 func TestMemoryPrompt(t *testing.T) {

@@ -233,6 +233,9 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 		if list, ok := r.(*sdk.ListResourcesRequest); ok { // which ones there are depends on the caller
 			return s.listResources(ctx, list)
 		}
+		if cursorOf(r) != "" { // the SDK would say that something is wrong
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "cursor must be left out: " + method + " has one page"}
+		}
 		result, err = next(ctx, method, r)
 		if call, ok := r.(*sdk.CallToolRequest); ok && unanswered(err) {
 			return s.notAsked(call), nil
@@ -253,6 +256,19 @@ func (s *Server) around(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return result, nil
 	}
+}
+
+// cursorOf is where a caller wants a list to go on that has one page; "": at its beginning.
+func cursorOf(r sdk.Request) string {
+	switch r := r.(type) {
+	case *sdk.ListToolsRequest:
+		return cmp.Or(r.Params, &sdk.ListToolsParams{}).Cursor
+	case *sdk.ListPromptsRequest:
+		return cmp.Or(r.Params, &sdk.ListPromptsParams{}).Cursor
+	case *sdk.ListResourceTemplatesRequest:
+		return cmp.Or(r.Params, &sdk.ListResourceTemplatesParams{}).Cursor
+	}
+	return ""
 }
 
 // clip shortens what a client sent and we quote.

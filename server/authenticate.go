@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 
 	"github.com/loci-memory/loci"
@@ -32,7 +31,7 @@ type Refusal struct {
 	Caller    loci.Principal // of the credential, whatever headers chose
 	Operation string         // as the surface calls it; OperationNone: the credential itself was refused
 	RequestID string
-	From      string // the address of the connection, without a port; "": unknown
+	From      string // the address that it comes from, without a port; "": unknown
 }
 
 // OperationNone stands for every operation: the credential is no longer good.
@@ -51,9 +50,7 @@ func (s *Server) tellRefusal(r *http.Request) {
 	if told.Operation == "" || told.Caller.Subject() == "" {
 		return
 	}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		told.From = host
-	}
+	told.From = s.from(r)
 	s.opts.Refused(r.Context(), told)
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -97,44 +98,52 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Check refuses a binding that could let strangers in, and says what it lacks.
+// Check refuses a binding that could let strangers in, and says what it lacks, as [SettingError].
 func (b *Binding) Check() error {
-	switch b.TLS {
-	case "", TLSOff, TLSProxy:
-		if b.Certificate+b.Key+b.ClientCA != "" {
-			return loci.Errorf(loci.Invalid, "http.tls_cert, http.tls_key and http.tls_client_ca need http.tls: files")
-		}
-	case TLSFiles:
-		if b.Certificate == "" || b.Key == "" {
-			return loci.Errorf(loci.Invalid, "http.tls: files needs both http.tls_cert and http.tls_key")
-		}
-	}
-	if b.TLS == TLSProxy && len(b.Proxies) == 0 {
-		return loci.Errorf(loci.Invalid, "http.tls: proxy needs http.proxies, the addresses of those who may connect")
-	}
-	if b.TLS != TLSProxy && len(b.Proxies) > 0 {
-		return loci.Errorf(loci.Invalid, "http.proxies needs http.tls: proxy")
-	}
-	if _, err := b.proxies(); err != nil {
+	if err := b.checkTLS(); err != nil {
 		return err
 	}
 	if len(b.Addresses) == 0 {
-		return loci.Errorf(loci.Invalid, "there is no address to listen on")
+		return wrongSetting(keyListen, "there is no address to listen on")
 	}
 	for i, address := range b.Addresses {
 		if err := CheckAddress(address); err != nil {
-			return err
+			return &SettingError{keyListen, err}
 		}
 		// Port 0 is another port each time.
 		if slices.Contains(b.Addresses[:i], address) && !strings.HasSuffix(address, ":0") {
-			return loci.Errorf(loci.Invalid, "the address %s comes twice: name it once", address)
+			return wrongSetting(keyListen, "the address %s comes twice: name it once", address)
 		}
 		host, _, err := net.SplitHostPort(address)
 		if err == nil && !strings.HasPrefix(address, unixPrefix) && !isLoopback(host) {
 			if err := b.mayReach(address); err != nil {
-				return err
+				return &SettingError{keyListen, err}
 			}
 		}
+	}
+	return nil
+}
+
+// checkTLS refuses files and proxies that nobody asks for, and others that are missing.
+func (b *Binding) checkTLS() error {
+	if b.TLS == TLSFiles && (b.Certificate == "" || b.Key == "") {
+		return wrongSetting(keyTLS, "http.tls: files needs both http.tls_cert and http.tls_key")
+	}
+	for _, file := range []struct{ key, path string }{
+		{keyCertificate, b.Certificate}, {keyKey, b.Key}, {keyClientCA, b.ClientCA},
+	} {
+		if b.TLS != TLSFiles && file.path != "" {
+			return wrongSetting(file.key, "%s needs http.tls: files", file.key)
+		}
+	}
+	if b.TLS == TLSProxy && len(b.Proxies) == 0 {
+		return wrongSetting(keyTLS, "http.tls: proxy needs http.proxies, the addresses of those who may connect")
+	}
+	if b.TLS != TLSProxy && len(b.Proxies) > 0 {
+		return wrongSetting(keyProxies, "http.proxies needs http.tls: proxy")
+	}
+	if _, err := b.proxies(); err != nil {
+		return &SettingError{keyProxies, err}
 	}
 	return nil
 }
@@ -225,7 +234,7 @@ func (b *Binding) Listen(ctx context.Context) (l net.Listener, urls []string, er
 	}
 	var secure *tls.Config
 	if b.TLS == TLSFiles {
-		if secure, err = newCertificates(b.Certificate, b.Key, b.ClientCA, logger); err != nil {
+		if secure, err = newCertificates(b.Certificate, b.Key, b.ClientCA, time.Now(), logger); err != nil {
 			return nil, nil, err
 		}
 	}

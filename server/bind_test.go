@@ -45,23 +45,25 @@ func TestWhereItMayListen(t *testing.T) {
 		}
 	}
 	for want, b := range map[string]Binding{
-		"needs both":                  {TLS: TLSFiles, Certificate: "c"},
-		"needs both http.tls_cert":    {TLS: TLSFiles, Key: "k"},
-		"http.tls_client_ca need":     {ClientCA: "x"},
-		"needs http.proxies":          {TLS: TLSProxy},
-		"http.proxies needs":          {Proxies: []string{"10.0.0.1"}},
-		"is everybody":                {TLS: TLSProxy, Proxies: []string{"0.0.0.0/0"}},
-		`"::/0" is everybody`:         {TLS: TLSProxy, Proxies: []string{"10.0.0.1", "::/0"}},
-		"must be an address such as":  {TLS: TLSProxy, Proxies: []string{"proxy.example.com"}},
-		"no address":                  {Addresses: []string{}},
-		"a host and a port":           {Addresses: []string{"127.0.0.1"}},
-		"must be 0 to 65535":          {Addresses: []string{"127.0.0.1:65536"}},
-		"99999999999999999999\" must": {Addresses: []string{"127.0.0.1:99999999999999999999"}},
-		"by its whole path":           {Addresses: []string{"unix:loci.sock"}},
-		"handed over no socket":       {Addresses: []string{"systemd"}},
-		"127.0.0.1:7437 comes twice":  {Addresses: []string{"127.0.0.1:7437", "[::1]:7437", "127.0.0.1:7437"}},
-		"unix:/x comes twice":         {Addresses: []string{"unix:/x", "unix:/x"}},
-		"systemd comes twice":         {Addresses: []string{"systemd", "systemd"}},
+		"needs both":                               {TLS: TLSFiles, Certificate: "c"},
+		"needs both http.tls_cert":                 {TLS: TLSFiles, Key: "k"},
+		"http.tls_client_ca needs http.tls: files": {ClientCA: "x"},
+		"http.tls_cert needs http.tls: files":      {Certificate: "x", Key: "y"},
+		"http.tls_key needs http.tls: files":       {TLS: TLSProxy, Proxies: []string{"10.0.0.1"}, Key: "y"},
+		"needs http.proxies":                       {TLS: TLSProxy},
+		"http.proxies needs":                       {Proxies: []string{"10.0.0.1"}},
+		"is everybody":                             {TLS: TLSProxy, Proxies: []string{"0.0.0.0/0"}},
+		`"::/0" is everybody`:                      {TLS: TLSProxy, Proxies: []string{"10.0.0.1", "::/0"}},
+		"must be an address such as":               {TLS: TLSProxy, Proxies: []string{"proxy.example.com"}},
+		"no address":                               {Addresses: []string{}},
+		"a host and a port":                        {Addresses: []string{"127.0.0.1"}},
+		"must be 0 to 65535":                       {Addresses: []string{"127.0.0.1:65536"}},
+		"99999999999999999999\" must":              {Addresses: []string{"127.0.0.1:99999999999999999999"}},
+		"by its whole path":                        {Addresses: []string{"unix:loci.sock"}},
+		"handed over no socket":                    {Addresses: []string{"systemd"}},
+		"127.0.0.1:7437 comes twice":               {Addresses: []string{"127.0.0.1:7437", "[::1]:7437", "127.0.0.1:7437"}},
+		"unix:/x comes twice":                      {Addresses: []string{"unix:/x", "unix:/x"}},
+		"systemd comes twice":                      {Addresses: []string{"systemd", "systemd"}},
 	} {
 		if b.Addresses == nil {
 			b.Addresses = []string{"127.0.0.1:0"}
@@ -77,6 +79,26 @@ func TestWhereItMayListen(t *testing.T) {
 			if err := b.Check(); err != nil {
 				t.Errorf("%s: %v", address, err)
 			}
+		}
+	}
+}
+
+// TestWhichSettingIsAtFault: whoever reads a configuration can point at the line.
+func TestWhichSettingIsAtFault(t *testing.T) {
+	for key, b := range map[string]Binding{
+		"http.tls_cert":      {Certificate: "c"},
+		"http.tls_key":       {Key: "k"},
+		"http.tls_client_ca": {ClientCA: "k"},
+		"http.tls":           {TLS: TLSFiles, Key: "k"},
+		"http.proxies":       {Proxies: []string{"10.0.0.1"}},
+		"listen":             {Addresses: []string{"0.0.0.0:1"}},
+	} {
+		if b.Addresses == nil {
+			b.Addresses = []string{"127.0.0.1:0"}
+		}
+		var at *SettingError
+		if err := b.Check(); !errors.As(err, &at) || at.Key != key {
+			t.Errorf("%s: %v", key, err)
 		}
 	}
 }
@@ -393,13 +415,10 @@ func TestCertificatesAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, b := range map[string]Binding{
-		"no such file":         {Certificate: dir + "/none", Key: key},
-		"failed to find":       {Certificate: key, Key: key},
-		"cannot be used":       {Certificate: cert, Key: cert},
-		"holds no certificate": {Certificate: cert, Key: key, ClientCA: key},
-		"is not a file":        {Certificate: dir, Key: key}, // nor is what never ends, or makes whoever opens it wait
-		"the limit is":         {Certificate: long, Key: key},
-		"pem is not a file":    {Certificate: cert, Key: key, ClientCA: others},
+		"no such file":      {Certificate: dir + "/none", Key: key},
+		"is not a file":     {Certificate: dir, Key: key}, // nor is what never ends, or makes whoever opens it wait
+		"the limit is":      {Certificate: long, Key: key},
+		"pem is not a file": {Certificate: cert, Key: key, ClientCA: others},
 	} {
 		b.Addresses, b.TLS = []string{"127.0.0.1:0"}, TLSFiles
 		_, _, err := b.Listen(t.Context())

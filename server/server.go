@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -60,6 +61,10 @@ type Options struct {
 	// server, without a port; Origins are web pages besides its own that browsers may
 	// call it from, such as "https://app.example.com".
 	Hosts, Origins []string
+
+	// Proxies are addresses and networks of those that ask for others: their header X-Forwarded-For
+	// says where a refusal is from. Nobody else's does.
+	Proxies []string
 
 	// Tenant says which tenant a request counts for; nil: all for the same.
 	Tenant func(*http.Request) string
@@ -115,6 +120,7 @@ type Server struct {
 	handler http.Handler
 	hosts   map[string]bool
 	origins map[string]bool
+	proxies []netip.Prefix
 	gate    *admission.Gate
 	limits  atomic.Pointer[Limits]
 	rates   *rates     // of tenants
@@ -202,6 +208,13 @@ func New(o Options) (*Server, error) {
 			return nil, err
 		}
 		s.origins[strings.ToLower(origin)] = true
+	}
+	for _, p := range o.Proxies {
+		network, err := CheckProxy(p)
+		if err != nil {
+			return nil, err
+		}
+		s.proxies = append(s.proxies, network)
 	}
 	s.handler = s.observe(s.guard(s.authenticate(s.admit(s.receive(s.enter(s.routes()))))))
 	return s, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/tool"
 )
 
@@ -113,6 +115,7 @@ func (x *examination) examine() {
 		x.ok("tools", "%s%s", strings.Join(offered(tools.Entries), ", "), renamedTools(set))
 	}
 	x.network(cfg)
+	x.certificate(cfg)
 	if ids := cfg.Graph.IDs(); len(ids) > 0 {
 		x.ok("graph", "agents %s", strings.Join(ids, ", "))
 	}
@@ -185,6 +188,21 @@ func (x *examination) network(cfg *config.Config) {
 	}
 	if counted != "" {
 		x.ok("network", "metrics of loci serve, which are numbers, go to the collector at %s", counted)
+	}
+}
+
+// certificate looks at the files of TLS, which are not for everybody's eyes.
+func (x *examination) certificate(cfg *config.Config) {
+	warning, err := server.CheckCertificate(&cfg.HTTP.Binding, time.Now())
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		x.warn("certificate", "%s: ask as the user of the server", err)
+	case err != nil:
+		x.fail("certificate", err)
+	case warning != "":
+		x.warn("certificate", "%s: put a new one there; the server takes it over by itself", warning)
+	case cfg.HTTP.Binding.TLS == server.TLSFiles:
+		x.ok("certificate", "%s and its key can be used", cfg.HTTP.Binding.Certificate)
 	}
 }
 

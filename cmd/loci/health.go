@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -170,6 +171,11 @@ func another(ctx context.Context, b *server.Binding) (url string, ok bool) {
 	}
 	defer reply.Body.Close() //nolint:errcheck // it is only read
 	var info struct{ Name string }
+	for _, address := range slices.Backward(b.Addresses) { // the first socket is the one that was asked
+		if strings.HasPrefix(address, "unix:") {
+			url = address
+		}
+	}
 	named := json.NewDecoder(io.LimitReader(reply.Body, 1<<16)).Decode(&info) == nil && info.Name == "loci"
 	return url, named || strings.Contains(reply.Header.Get("WWW-Authenticate"), `realm="loci"`)
 }

@@ -228,7 +228,7 @@ func (a *app) newServer(set *tool.Set, keys *auth.Keys, issuers *auth.Issuers) (
 	a.tokens.Store(cfg.HTTP.Tokens)
 	opts := server.Options{
 		REST: api, Agents: map[string]http.Handler{}, Hosts: cfg.HTTP.Names(), OperatorsApart: len(cfg.HTTP.Admin) > 0,
-		Origins: cfg.HTTP.Origins, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
+		Origins: cfg.HTTP.Origins, Proxies: cfg.HTTP.Binding.Proxies, Limits: cfg.HTTP.Limits, Tenant: a.tenantOf,
 		MaxBody: int64(max(cfg.HTTP.MaxBody, cfg.HTTP.MaxValueBody, cfg.HTTP.MaxBlobBody)),
 		Send:    time.Minute + max(cfg.HTTP.Timeout, cfg.ReadTimeout, cfg.WriteTimeout),
 		Metrics: a.watch.Metrics.Handler(), Done: func(d server.Done) { a.watch.Metrics.Request(done(d)) },

@@ -151,7 +151,7 @@ func TestServeTakesTokens(t *testing.T) {
 		// A key hears the same over REST; over MCP its model reads it.
 		{"POST", "/v1/notes", `{"content":"x"}`, []string{weak}, 403, "write", lacks},
 		{"POST", "/mcp", mcpCall("memory_save", `{"content":"x"}`), []string{weak}, 200, `"isError":true`, ""},
-		{"GET", "/v1/info", "", []string{nobody}, 403, "suspended", ""},
+		{"GET", "/v1/info", "", []string{nobody}, 403, "there is no tenant", ""},
 		{"GET", "/v1/info", "", []string{late}, 401, "the token has expired", `error="invalid_token"`},
 	} {
 		status, reply, header := exchange(t, c.method, url+c.path, c.body, c.headers...)

@@ -120,6 +120,33 @@ func TestServeWhereAnotherServes(t *testing.T) {
 	}
 }
 
+// TestServeWhereAnotherServesOnASocket: it is called as whoever started it called it.
+func TestServeWhereAnotherServesOnASocket(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // sockets have other paths there
+	}
+	dir := t.TempDir()
+	address, env := "unix:"+filepath.Join(dir, "s"), config.Environ{"HOME=" + dir}
+	ctx, stop := context.WithCancel(t.Context())
+	out, feed := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		args := []string{"--store=sqlite:" + dir + "/l.db", "--listen=" + address, "--auth=none", "serve"}
+		ended <- run(ctx, args, strings.NewReader(""), feed, io.Discard, env)
+		feed.Close()
+	}()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != address+"\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	var stderr bytes.Buffer
+	run(t.Context(), []string{"--store=memory:", "--listen=" + address, "serve"}, strings.NewReader(""), io.Discard, &stderr, env)
+	if want := "another Loci answers at " + address + ", with the memory in sqlite:" + dir; !strings.Contains(stderr.String(), want) {
+		t.Errorf("%s\nwant %s", &stderr, want)
+	}
+	stop()
+	<-ended
+}
+
 func request(t *testing.T, method, url, body string, headers ...string) (status int, reply string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -22,22 +22,22 @@ func TestChanged(t *testing.T) {
 		}
 		return c
 	}
-	before := load("limits: {burst: 5}\ntools: [notes]\n")
+	before := load("limits: {requests_per_second: 9, burst: 5}\ntools: [notes]\n")
 	for content, want := range map[string][2]string{
-		"limits: {burst: 5}\ntools: [notes]\n":                                {"", ""},
-		"tools: [notes]\nlimits:\n  burst: 5\n":                               {"", ""},
-		"limits: {burst: 6}\ntools: [notes]\n":                                {"limits.burst", ""},
-		"tools: [notes]\n":                                                    {"limits.burst", ""},
-		"limits: {burst: 5}\ntools: [notes, facts]\n":                         {"", "tools"},
-		"limits: {burst: 5}\ntools: [{tool: memory_search}]\n":                {"", "tools"},
-		"limits: {burst: 5}\ntools: [notes]\nlog: {level: info}\nuser: bob\n": {"log.level", "user"},
+		"limits: {requests_per_second: 9, burst: 5}\ntools: [notes]\n":    {"", ""},
+		"tools: [notes]\nlimits:\n  burst: 5\n  requests_per_second: 9\n": {"", ""},
+		"limits: {requests_per_second: 9, burst: 6}\ntools: [notes]\n":    {"limits.burst", ""},
+		"tools: [notes]\n": {"limits.requests_per_second limits.burst", ""},
+		"limits: {requests_per_second: 9, burst: 5}\ntools: [notes, facts]\n":                         {"", "tools"},
+		"limits: {requests_per_second: 9, burst: 5}\ntools: [{tool: memory_search}]\n":                {"", "tools"},
+		"limits: {requests_per_second: 9, burst: 5}\ntools: [notes]\nlog: {level: info}\nuser: bob\n": {"log.level", "user"},
 	} {
 		taken, fixed := before.Changed(load(content))
 		if got := [2]string{strings.Join(taken, " "), strings.Join(fixed, " ")}; got != want {
 			t.Errorf("%q: %q, want %q", content, got, want)
 		}
 	}
-	taken, _ := before.Changed(load("limits: {burst: 5}\ntools: [notes]\n", "LOCI_HTTP_MAX_QUEUE=7"))
+	taken, _ := before.Changed(load("limits: {requests_per_second: 9, burst: 5}\ntools: [notes]\n", "LOCI_HTTP_MAX_QUEUE=7"))
 	if !slices.Equal(taken, []string{"http.max_queue"}) {
 		t.Errorf("%q", taken)
 	}

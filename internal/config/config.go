@@ -3,13 +3,11 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"math"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -87,6 +85,7 @@ type Config struct {
 	llmKey         keySource
 	traceHeaders   string            // the file
 	metricsHeaders string            // likewise
+	faulty         map[string]bool   // by key of a setting: what a layer says of it is a fault, which was told
 	origin         map[string]string // by key of a setting: where its value was written; no entry: the default
 	written        map[string]string // by key of a setting: its value as it was written
 }
@@ -224,7 +223,8 @@ func Load(env Environ, file *string, flags map[string]string) (*Config, error) {
 // come from the table, so that the reference cannot say anything else; settings
 // whose default depends on the machine or on others are completed later.
 func defaults() *Config {
-	c := &Config{Vars: loci.Vars{}, named: loci.Vars{}, origin: map[string]string{}, written: map[string]string{}}
+	c := &Config{Vars: loci.Vars{}, named: loci.Vars{}, faulty: map[string]bool{},
+		origin: map[string]string{}, written: map[string]string{}}
 	for i := range settings {
 		s := &settings[i]
 		later := []string{"store", "user", "index.cache", "llm.base_url", "llm.key_env"}
@@ -266,6 +266,7 @@ func (c *Config) write(s *Setting, value string) error {
 // put sets a value and remembers where it was written.
 func (c *Config) put(s *Setting, value, where string, bad *faults) {
 	if err := c.write(s, value); err != nil {
+		c.faulty[s.Key] = true
 		bad.add(where, err)
 		return
 	}
@@ -346,62 +347,18 @@ func (c *Config) complete(env Environ, bad *faults) {
 	if c.defaultUser && c.Vars[loci.VarUser] == "" && c.Vars[loci.VarOrg] == "" {
 		c.Vars[loci.VarUser] = "default"
 	}
-	vector, keyword := c.origin["retrieval.vector_weight"], c.origin["retrieval.keyword_weight"]
-	switch {
-	case vector != "" && keyword == "":
-		c.keywordWeight = 1 - c.engine.Search.VectorWeight
-	case vector == "" && keyword != "":
-		c.engine.Search.VectorWeight = 1 - c.keywordWeight
-	case math.Abs(c.engine.Search.VectorWeight+c.keywordWeight-1) > 1e-9:
-		bad.add(keyword, fmt.Errorf(
-			"retrieval.vector_weight %v and retrieval.keyword_weight %v must sum to 1: leave one of them out",
-			c.engine.Search.VectorWeight, c.keywordWeight))
-	}
-	if s := c.engine.Search.Scale; s != (loci.Scale{}) && s.Unrelated >= s.Alike {
-		bad.add(cmp.Or(c.origin["retrieval.alike"], c.origin["retrieval.unrelated"]), fmt.Errorf(
-			"retrieval.unrelated %v must be less than retrieval.alike %v: set both", s.Unrelated, s.Alike))
-	}
-	switch overlap := c.origin["retrieval.chunk_overlap"]; {
-	case overlap == "":
-		c.engine.Passages.Overlap = min(c.engine.Passages.Overlap, c.engine.Passages.Size/4)
-	case c.engine.Passages.Overlap >= c.engine.Passages.Size/2:
-		bad.add(overlap, fmt.Errorf("retrieval.chunk_overlap %d must be less than half of retrieval.chunk_size %d",
-			c.engine.Passages.Overlap, c.engine.Passages.Size))
-	}
-	w, q := c.engine.Recall.Weights, c.engine.ContextQuotas
-	c.checkShares(bad, []string{"recall.relevance", "recall.importance", "recall.recency", "recall.confidence"},
-		w.Relevance+w.Importance+w.Recency+w.Confidence)
-	c.checkShares(bad, []string{"context.facts", "context.rules", "context.episodes"}, q.Facts+q.Rules+q.Episodes)
+	c.checkRetrieval(bad)
 	if c.origin["auth.token_file"] == "" {
 		if c.Auth.TokenFile = ""; data != "" {
 			c.Auth.TokenFile = filepath.Join(data, "loci", "token")
 		}
 	}
 	c.HTTP.Binding.Asks = c.Auth.Callers() // the token of one person is for this machine
-	if err := c.HTTP.Binding.Check(); err != nil {
-		bad.add(cmp.Or(c.origin["http.proxies"], c.origin["http.tls"], c.origin["listen"], "listen"), err)
-	} else if operators := c.HTTP.Operators(); len(operators.Addresses) > 0 {
-		if err := c.HTTP.apart(); err != nil {
-			bad.add(c.origin["http.admin"], err)
-		} else if err := operators.Check(); err != nil {
-			bad.add(c.origin["http.admin"], err)
-		}
-	}
+	c.checkBinding(bad)
 	c.checkAuth(bad)
 	c.checkTools(bad)
 	c.checkGraph(bad)
 	c.checkLLM(bad)
+	c.checkNeeds(env, bad)
 	c.readKeys(env)
-}
-
-// checkShares refuses settings that do not sum to 1, at the place of the last one.
-func (c *Config) checkShares(bad *faults, keys []string, sum float64) {
-	if math.Abs(sum-1) <= 1e-9 {
-		return
-	}
-	where := ""
-	for _, key := range keys {
-		where = cmp.Or(c.origin[key], where)
-	}
-	bad.add(where, fmt.Errorf("%s sum to %.6g; they must sum to 1: set all of them", strings.Join(keys, ", "), sum))
 }

@@ -152,6 +152,12 @@ func (r *fileReader) unknown(k *yaml.Node, full string, names []string) {
 
 // value reads the value of one setting.
 func (r *fileReader) value(s *Setting, n *yaml.Node) {
+	before := len(*r.bad)
+	r.read(s, n)
+	r.c.faulty[s.Key] = len(*r.bad) > before
+}
+
+func (r *fileReader) read(s *Setting, n *yaml.Node) {
 	if s.Key == "tools" {
 		r.c.written[s.Key] = nodeText(n)
 		r.tools(s, n)
@@ -177,6 +183,10 @@ func (r *fileReader) value(s *Setting, n *yaml.Node) {
 		return
 	}
 	if err := r.c.write(s, text); err != nil {
+		var element *elementError
+		if errors.As(err, &element) && n.Kind == yaml.SequenceNode && element.at < len(n.Content) {
+			n = n.Content[element.at]
+		}
 		r.fault(n, "%s: %w", s.Key, err)
 		return
 	}

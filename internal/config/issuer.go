@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,12 @@ var issuerKeys = []struct{ key, help string }{
 var claimKeys = []struct{ key, help string }{
 	{"claim", "the name of a claim, or the list of names that lead to one, such as [realm_access, roles]; a text, or a list of texts of which one may match"},
 	{"pattern", "a regular expression (RE2) that all of the text must match; what its group has is the value, or all of it without a group"},
+	{"unverified", "of the claim email: true takes any address; by default a token that says email_verified: false beside it is refused"},
 	{"allow", "of scopes: those that a token may have; default: [read, write, delete]"},
 }
+
+// scopeKeys are those of a mapping of scopes.
+var scopeKeys = slices.Delete(slices.Clone(claimKeys), 2, 3)
 
 // setIssuers reads the entries from a text in YAML, of which JSON is a part.
 func setIssuers(c *Config, v string) error {
@@ -171,6 +176,15 @@ func (r *fileReader) leeway(n *yaml.Node, name string, field *time.Duration) {
 	}
 }
 
+// truth reads true or false.
+func (r *fileReader) truth(n *yaml.Node, name string, field *bool) {
+	switch {
+	case r.empty(n, name):
+	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" || n.Decode(field) != nil:
+		r.fault(n, "%s must be true or false, not %s", name, describe(n))
+	}
+}
+
 // source reads a fixed value, or a mapping that names a claim.
 func (r *fileReader) source(n *yaml.Node, name string) (s auth.Source) {
 	if n.Kind != yaml.MappingNode {
@@ -183,8 +197,10 @@ func (r *fileReader) source(n *yaml.Node, name string) (s auth.Source) {
 			s.Claim = r.textOrTexts(v, name+".claim")
 		case "pattern":
 			r.text(v, name+".pattern", &s.Pattern)
+		case "unverified":
+			r.truth(v, name+".unverified", &s.Unverified)
 		default:
-			r.unknownKey(k, key, name+"."+key, claimKeys[:2])
+			r.unknownKey(k, key, name+"."+key, claimKeys[:3])
 		}
 	})
 	if len(s.Claim) == 0 {
@@ -208,7 +224,7 @@ func (r *fileReader) scopeSource(n *yaml.Node, name string) (s auth.ScopeSource)
 		case "allow":
 			s.Allow = r.scopes(v, name+".allow")
 		default:
-			r.unknownKey(k, key, name+"."+key, claimKeys)
+			r.unknownKey(k, key, name+"."+key, scopeKeys)
 		}
 	})
 	return s
@@ -232,6 +248,9 @@ func (r *fileReader) scopes(n *yaml.Node, name string) (scopes []loci.Scope) {
 
 // checkAuth checks what holds between the settings of auth.
 func (c *Config) checkAuth(bad *faults) {
+	if !c.sound("auth.mode") {
+		return
+	}
 	where := c.origin["auth.mode"]
 	if where == "" {
 		where = "auth.mode"

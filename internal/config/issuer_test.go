@@ -22,7 +22,7 @@ auth:
       algorithms: [ES256]
       leeway: 0s
       tenant: {claim: [org, name], pattern: "t-(.*)"}
-      user: {claim: email}
+      user: {claim: email, unverified: true}
       agent: planner
       scopes: {claim: [realm_access, roles], pattern: "loci-(.*)", allow: [read, admin]}
 `
@@ -34,7 +34,7 @@ func TestIssuersOfAConfiguration(t *testing.T) {
 		Name: "corp", URL: "https://login.example.com", Audiences: []string{"https://memory.example.com"},
 		KeysFile: "/etc/loci/keys.json", Algorithms: []string{"ES256"}, Leeway: -1,
 		Tenant: auth.Source{Claim: []string{"org", "name"}, Pattern: "t-(.*)"},
-		Vars:   map[string]auth.Source{loci.VarUser: {Claim: []string{"email"}}, loci.VarAgent: {Fixed: "planner"}},
+		Vars:   map[string]auth.Source{loci.VarUser: {Claim: []string{"email"}, Unverified: true}, loci.VarAgent: {Fixed: "planner"}},
 		Scopes: auth.ScopeSource{Claim: []string{"realm_access", "roles"}, Pattern: "loci-(.*)", Allow: []loci.Scope{"read", "admin"}},
 	}
 	c, err := load(t, oneIssuer, nil, nil)
@@ -70,8 +70,10 @@ func TestFaultsOfIssuers(t *testing.T) {
 		{"leeway: 0s", "leeway: 2m", "auth.issuers.leeway is \"2m\"; it must be 0s to 1m0s"},
 		{"leeway: 0s", "leeway: soon", "auth.issuers.leeway is \"soon\""},
 		{"t-(.*)", "t-(", "auth.issuers.tenant.pattern is not a regular expression"},
-		{"user: {claim: email}", "user: {cliam: email}", "auth.issuers.user.cliam is not a setting: did you mean claim?"},
-		{"user: {claim: email}", "user: {pattern: a}", "auth.issuers.user names no claim"},
+		{"user: {claim: email,", "user: {cliam: email,", "auth.issuers.user.cliam is not a setting: did you mean claim?"},
+		{"{claim: email, unverified: true}", "{pattern: a}", "auth.issuers.user names no claim"},
+		{"{claim: email, unverified: true}", "{claim: email, unverified: yes please}", "auth.issuers.user.unverified must be true or false"},
+		{"{claim: email, unverified: true}", "{claim: sub, unverified: true}", "auth.issuers.user.unverified is about the claim email"},
 		{"agent: planner", "agent: 7", "auth.issuers.agent must be a text"},
 		{"[read, admin]", "[raed]", `auth.issuers.scopes.allow: "raed" is not known: did you mean read?`},
 		{"[read, admin]", "[]", "auth.issuers.scopes.allow must not be empty"},

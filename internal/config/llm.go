@@ -12,7 +12,7 @@ const noLLM = "none"
 
 // checkLLM checks what only holds between the settings of the language model.
 func (c *Config) checkLLM(bad *faults) {
-	if c.llm.Provider == noLLM || c.llm.Provider == "" {
+	if c.llm.Provider == noLLM || c.llm.Provider == "" || !c.sound("llm.provider") {
 		return
 	}
 	where := c.origin["llm.provider"]

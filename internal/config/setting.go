@@ -173,7 +173,7 @@ var settings = []Setting{
 		set:  func(c *Config, v string) error { c.HTTP.Binding.ClientCA = v; return notEmpty(v) }},
 	{Key: "http.proxies", Form: List,
 		Help: "With http.tls: proxy, the addresses or networks that may connect from elsewhere, such as 10.0.0.7 or 10.0.0.0/24.",
-		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Binding.Proxies, v, checkProxy) }},
+		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Binding.Proxies, v, formOfProxy) }},
 	{Key: "auth.mode", Flag: "auth", Form: Text, Default: AuthToken, Values: []string{AuthToken, AuthNone, AuthKeys, AuthJWT, AuthBoth},
 		Help: "Who may ask loci serve: token asks for the token in auth.token_file, for programs of one person on this machine; keys asks for an API key, as loci key create makes them; jwt asks for an access token of one of auth.issuers; keys+jwt takes either; none asks nobody, and every program of this machine acts as the configured user.",
 		set: func(c *Config, v string) (err error) {
@@ -206,10 +206,10 @@ var settings = []Setting{
 		set:  setPublicURL},
 	{Key: "http.allowed_hosts", Form: List,
 		Help: "Names besides localhost by which clients may call loci serve, such as behind a proxy, without a port.",
-		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Hosts, v, checkHost) }},
+		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Hosts, v, server.CheckHost) }},
 	{Key: "http.allowed_origins", Form: List,
 		Help: "Web pages of other origins that browsers may call loci serve from, such as https://app.example.com.",
-		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Origins, v, server.CheckOrigin) }},
+		set:  func(c *Config, v string) error { return setEach(&c.HTTP.Origins, v, itself(server.CheckOrigin)) }},
 	{Key: "http.max_body", Form: Integer, Default: "1048576",
 		Help: "Bytes of a request to loci serve, 1 KiB to 64 MiB.",
 		set:  func(c *Config, v string) error { return setInt(&c.HTTP.MaxBody, v, 1<<10, 64<<20) }},
@@ -417,7 +417,9 @@ var settings = []Setting{
 		}},
 	{Key: "backup.recipients", Form: List,
 		Help: "Public keys of age (age1…) that backups are encrypted to: any one of their identities opens them. None: they are not encrypted.",
-		set:  func(c *Config, v string) error { return setEach(&c.Backup.Recipients, v, backup.CheckRecipient) }},
+		set: func(c *Config, v string) error {
+			return setEach(&c.Backup.Recipients, v, itself(backup.CheckRecipient))
+		}},
 	{Key: "backup.passphrase_file", Form: Text,
 		Help: "A file with a passphrase that encrypts and opens backups, in place of backup.recipients.",
 		set:  func(c *Config, v string) error { c.Backup.PassphraseFile = v; return notEmpty(v) }},

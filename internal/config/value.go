@@ -71,17 +71,17 @@ func setVar(name string) func(*Config, string) error {
 
 // setAgents takes the names of agents, which become a part of a path.
 func setAgents(c *Config, v string) error {
-	return setEach(&c.Agents, v, func(name string) error {
+	return setEach(&c.Agents, v, itself(func(name string) error {
 		if strings.Trim(name, ".") == "" {
 			return fmt.Errorf("%q cannot stand in an address", name)
 		}
 		return (loci.Namespace{name}).Validate()
-	})
+	}))
 }
 
-func checkProxy(text string) error {
-	_, err := server.CheckProxy(text)
-	return err
+func formOfProxy(text string) (string, error) {
+	network, err := server.CheckProxy(text)
+	return network.String(), err
 }
 
 // setListen takes one address or several.
@@ -90,18 +90,21 @@ func setListen(c *Config, v string) error {
 		return err
 	}
 	c.Listen = splitList(v)[0]
-	return setEach(&c.HTTP.Binding.Addresses, v, server.CheckAddress)
+	return setEach(&c.HTTP.Binding.Addresses, v, formOfAddress)
 }
 
 // setAdmin takes addresses for operators. Sockets of systemd say nothing of whom they are for.
 func setAdmin(c *Config, v string) error {
-	return setEach(&c.HTTP.Admin, v, func(address string) error {
+	return setEach(&c.HTTP.Admin, v, func(address string) (string, error) {
 		if address == "systemd" {
-			return loci.Errorf(loci.Invalid, "the address of operators cannot be systemd: name a host and a port, or unix:/path")
+			return "", loci.Errorf(loci.Invalid, "the address of operators cannot be systemd: name a host and a port, or unix:/path")
 		}
-		return server.CheckAddress(address)
+		return formOfAddress(address)
 	})
 }
+
+// formOfAddress has no form: [server.Binding.Check] knows which two are one.
+func formOfAddress(address string) (string, error) { return "", server.CheckAddress(address) }
 
 func setTLS(c *Config, v string) (err error) {
 	c.HTTP.Binding.TLS, err = spelling.OneOf(v, server.TLSOff, server.TLSFiles, server.TLSProxy)
@@ -118,18 +121,32 @@ func setPublicURL(c *Config, v string) error {
 	return nil
 }
 
-func checkHost(name string) error {
-	_, err := server.CheckHost(name)
-	return err
+// An elementError is a fault of one element of a list.
+type elementError struct {
+	at int
+	error
 }
 
-// setEach takes a list whose elements check accepts.
-func setEach(field *[]string, v string, check func(string) error) error {
-	list := []string{}
-	for _, e := range splitList(v) {
-		if err := check(e); err != nil {
-			return err
+// Unwrap returns the fault.
+func (e *elementError) Unwrap() error { return e.error }
+
+// itself makes a form of a check: an element has one spelling.
+func itself(check func(string) error) func(string) (string, error) {
+	return func(e string) (string, error) { return e, check(e) }
+}
+
+// setEach takes a list whose elements have a form. Two of one form are a mistake; "" is like no other.
+func setEach(field *[]string, v string, form func(string) (string, error)) error {
+	list, seen := []string{}, map[string]bool{}
+	for i, e := range splitList(v) {
+		same, err := form(e)
+		if err == nil && same != "" && seen[same] {
+			err = fmt.Errorf("%q comes twice: name it once", e)
 		}
+		if err != nil {
+			return &elementError{i, err}
+		}
+		seen[same] = true
 		list = append(list, e)
 	}
 	*field = list
@@ -153,15 +170,20 @@ func setTokenizer(c *Config, v string) error {
 }
 
 func setScopes(c *Config, v string) error {
-	scopes := []loci.Scope{}
-	for _, name := range splitList(v) {
-		s, err := loci.ParseScope(name)
-		if err != nil {
+	var names []string
+	err := setEach(&names, v, itself(func(name string) error {
+		if _, err := loci.ParseScope(name); err != nil {
 			return spelling.Unknown(name, scopeNames()...)
 		}
-		scopes = append(scopes, s)
+		return nil
+	}))
+	if err != nil {
+		return err
 	}
-	c.Scopes = scopes
+	c.Scopes = []loci.Scope{}
+	for _, name := range names {
+		c.Scopes = append(c.Scopes, loci.Scope(name))
+	}
 	return nil
 }
 

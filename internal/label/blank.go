@@ -9,6 +9,12 @@ import (
 // characters that Unicode gives no form of their own, such as U+200B and the fillers of Hangul.
 func Blank(text string) bool { return strings.IndexFunc(text, visible) < 0 }
 
+// Hidden reports whether some character of a text cannot be seen, but for spaces: then it may look
+// like another one.
+func Hidden(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r != ' ' && !visible(r) })
+}
+
 const brailleBlank = '\u2800' // a letter to Unicode, and empty in every font
 
 func visible(r rune) bool {

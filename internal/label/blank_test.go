@@ -22,3 +22,16 @@ func TestBlank(t *testing.T) {
 		}
 	}
 }
+
+// TestHidden: one character that looks like nothing, or like another one, is enough. A space is one.
+func TestHidden(t *testing.T) {
+	for text, hidden := range map[string]bool{
+		"ada@example.com": false, "Ada Lovelace": false, "": false, " ": false, "Åse": false, "A\u030ase": false, "李雷": false,
+		"ali\u200bce": true, "ecila\u202e": true, "a\u2066b": true, "a\u00adb": true, "a\u00a0b": true, "a\tb": true, "a\nb": true,
+		"a\u3164": true, "a\ufe0f": true, "a\u2800": true, "\U000e0041a": true,
+	} {
+		if got := label.Hidden(text); got != hidden {
+			t.Errorf("%+q hides something: %v", text, got)
+		}
+	}
+}

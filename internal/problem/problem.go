@@ -55,8 +55,8 @@ var statuses = map[loci.Code]int{
 	loci.Internal:        http.StatusInternalServerError,
 }
 
-// Of makes the problem of an error, with the status of its code. What is not meant
-// for the caller stays in Cause.
+// Of makes the problem of an error, with the status of its code, and with the time to try again
+// where a cause has the method RetryIn. What is not meant for the caller stays in Cause.
 func Of(err error) *Problem {
 	e := loci.AsError(err)
 	status, known := statuses[e.Code]
@@ -73,7 +73,12 @@ func Of(err error) *Problem {
 		p.Retry, p.tokens = tokens.In, tokens
 		return p
 	}
-	return At(status, e)
+	p := At(status, e)
+	var later interface{ RetryIn() time.Duration }
+	if errors.As(err, &later) {
+		p.Retry = later.RetryIn()
+	}
+	return p
 }
 
 // At is Of with a status that HTTP knows better than the code.

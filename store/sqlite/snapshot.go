@@ -32,7 +32,7 @@ func (s *Store) Snapshot(ctx context.Context, t loci.Tenant, dir string) (name s
 	}
 	defer func() {
 		if err != nil {
-			err = f.translate("copy the file", errors.Join(err, os.Remove(to)))
+			err = f.notCopied(dir, errors.Join(err, os.Remove(to)))
 		}
 	}()
 	db, err := openDB(f.path, snapshotPragmas)
@@ -42,6 +42,16 @@ func (s *Store) Snapshot(ctx context.Context, t loci.Tenant, dir string) (name s
 	db.SetMaxOpenConns(1)
 	_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
 	return filepath.Base(to), errors.Join(err, db.Close())
+}
+
+// notCopied says why there is no copy in a directory. A disk that is full is the one of the copy: where
+// the tenant is, nothing was written.
+func (f *file) notCopied(dir string, err error) error {
+	if !isFull(err) {
+		return f.translate("copy the file", err)
+	}
+	return &loci.Error{Code: loci.Unavailable, Op: "copy the file", Err: err,
+		Msg: "the disk that holds " + dir + " is full; nothing was copied", Recovery: "Free some space there, then try again."}
 }
 
 // FileName is the name of the file of a tenant in a directory that is a store.

@@ -1,9 +1,10 @@
 import { dynamicTool, jsonSchema, type JSONSchema7, type ModelMessage, type ToolSet } from "ai";
 import type { LociClient } from "./client.js";
 import { carried, carrying, recent, textOf, toolCallsOf } from "./conversation.js";
+import { clientOf, optionsOf, sessionOf } from "./given.js";
 import { remember, report, type OnError, type Remembered } from "./remember.js";
 import type { Appended, StoredMessage } from "./sessions.js";
-import type { CallOptions } from "./transport.js";
+import { known, type CallOptions } from "./transport.js";
 
 const key = "ai_sdk_message";
 
@@ -36,7 +37,8 @@ export interface Conversation {
  *     await talk.save([user, ...result.responseMessages]);
  */
 export function conversation(options: ConversationOptions): Conversation {
-  const { client, sessionId, limit, onError } = options;
+  const { client, sessionId, limit, onError } = optionsOf("conversation", "sessions", ["sessionId", "limit", "onError"], options);
+  sessionOf(sessionId);
   return {
     async load(o) {
       try {
@@ -65,6 +67,8 @@ export interface MemoryToolsOptions {
  * memory that cannot be reached, the model is told in the result.
  */
 export async function memoryTools(client: LociClient, options: MemoryToolsOptions = {}, o?: CallOptions): Promise<ToolSet> {
+  clientOf("memoryTools", "tools", client, "Give the client itself: memoryTools(new LociClient()).");
+  known("memoryTools", ["families", "onError"], options, "See its documentation for what it takes.");
   const tools = (await client.tools.list(o)).filter((t) => options.families?.includes(t.family) ?? true);
   return Object.fromEntries(
     tools.map((t) => [

@@ -2,6 +2,7 @@ import type { AgentInputItem, Session } from "@openai/agents-core";
 import type { LociClient } from "./client.js";
 import { argumentsOf, carried, carrying, recent, textOf, toolCallsOf } from "./conversation.js";
 import { LociError } from "./errors.js";
+import { optionsOf, sessionOf } from "./given.js";
 import { remember, report, type OnError, type Remembered } from "./remember.js";
 import type { Appended, StoredMessage } from "./sessions.js";
 
@@ -35,7 +36,8 @@ export class LociSession implements Session {
   last: Remembered<Appended> | undefined;
 
   constructor(options: LociSessionOptions) {
-    this.#o = options;
+    this.#o = optionsOf("LociSession", "sessions", ["sessionId", "strict", "onError"], options);
+    if (options.sessionId !== undefined) sessionOf(options.sessionId);
     this.#id = options.sessionId ?? crypto.randomUUID();
   }
 

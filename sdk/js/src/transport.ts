@@ -84,7 +84,7 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(o: ClientOptions) {
-    known("client", clientOptions, o, "Name the server as baseUrl, and whose memory it is as user, org or agent.");
+    known("a client", clientOptions, o, "Name the server as baseUrl, and whose memory it is as user, org or agent.");
     this.#base = baseOf(o.baseUrl ?? process.env.LOCI_URL ?? "http://127.0.0.1:7437");
     this.#timeout = bounded("timeout", o.timeout ?? 60_000, 1, 2147483647);
     this.#retries = bounded("retries", o.retries ?? 3, 0, 10);
@@ -102,7 +102,7 @@ export class Transport {
 
   /** Sends a request, again where that is safe, and returns the body of the response, checked; undefined: it has none. */
   async send<T>(r: Request, o: CallOptions = {}): Promise<T> {
-    known("call", callOptions, o, "Put what a request says into its first argument, as in search({ query, limit }).");
+    known("a call", callOptions, o, "Put what a request says into its first argument, as in search({ query, limit }).");
     const url = this.#base + r.path + queryOf(r.query);
     const headers = new Headers(this.#headers);
     headers.set("Accept", r.parts ? `${mediaParts}, application/json` : "application/json");
@@ -191,10 +191,10 @@ const clientOptions = ["baseUrl", "apiKey", "headers", "timeout", "retries", "fe
  * Refuses options that would be ignored. A program without types may take a call's for parts of the
  * request; and a client that ignored `url` or `userId` would use the memory of another server, or of somebody else.
  */
-function known(what: string, names: string[], given: object, recovery: string): void {
+export function known(what: string, names: string[], given: object, recovery: string): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || names.includes(name)) continue;
-    throw new LociError("invalid", `${name} is no option of a ${what}, which are ${names.join(", ")}`, { recovery });
+    throw new LociError("invalid", `${name} is no option of ${what}, which are ${names.join(", ")}`, { recovery });
   }
 }
 

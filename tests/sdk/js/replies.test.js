@@ -294,7 +294,7 @@ describe("only a LociError means that the memory is away", () => {
   });
 
   it("a mistake of the program is thrown", async () => {
-    const broken = new Proxy({}, { get: () => { throw new RangeError("of the program"); } }); // prettier-ignore
+    const broken = new Proxy({ sessions: {} }, { get: () => { throw new RangeError("of the program"); } }); // prettier-ignore
     const history = new LociChatMessageHistory({ client: broken, sessionId: "s" });
     const session = new LociSession({ client: broken, sessionId: "s" });
     const talk = conversation({ client: broken, sessionId: "s" });

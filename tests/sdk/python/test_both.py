@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from loci_memory import AsyncLoci, Loci, LociError
 from loci_memory.langchain import LociByteStore, LociChatMessageHistory, LociRetriever, create_manage_memory_tool
 from loci_memory.langgraph import LociSaver, LociStore
+from loci_memory.openai_agents import LociSession
 
 
 @pytest.fixture(params=["client", "async_client"])
@@ -64,6 +65,28 @@ def test_what_belongs_to_another_client_is_refused(url):
             make()
     with pytest.raises(LociError, match="url must be a text"):
         LociSaver(Loci(url))
+
+
+def test_a_client_of_the_wrong_kind_is_refused(url):
+    """Where it is given, and not by the first call that waits for it, or does not."""
+    waits, awaits = Loci(url), AsyncLoci(url)
+    for make in (
+        lambda: LociStore(client=awaits),
+        lambda: LociSaver(async_client=waits),
+        lambda: LociSaver(client={"client": waits}),
+        lambda: LociChatMessageHistory("trip", client=awaits),
+        lambda: LociSession("trip", client=waits),
+        lambda: LociSession("trip", client=url),
+    ):
+        with pytest.raises(LociError, match=r"client must be an? (Async)?Loci, not"):
+            make()
+
+
+def test_settings_beside_the_one_client_of_an_adapter_are_refused(url):
+    """They would be ignored: the memory would be that of the client's user, and not of the one who is named."""
+    for make in (lambda: LociSession("trip", client=AsyncLoci(url), user="ada"), lambda: LociSession("trip", url, client=AsyncLoci(url))):
+        with pytest.raises(LociError, match=r"a client was given, and (user|url), which would be ignored"):
+            make()
 
 
 def test_a_transport_of_ones_own_is_not_gone_around(url):

@@ -3,6 +3,7 @@ import { ChatMessage, mapChatMessagesToStoredMessages, mapStoredMessageToChatMes
 import type { LociClient } from "../client.js";
 import { recent } from "../conversation.js";
 import { LociError } from "../errors.js";
+import { optionsOf, sessionOf } from "../given.js";
 import { remember, report, type OnError, type Remembered } from "../remember.js";
 import type { Appended, NewMessage, StoredMessage } from "../sessions.js";
 
@@ -33,7 +34,8 @@ export class LociChatMessageHistory extends BaseListChatMessageHistory {
 
   constructor(options: LociChatMessageHistoryOptions) {
     super();
-    this.#o = options;
+    this.#o = optionsOf("LociChatMessageHistory", "sessions", ["sessionId", "limit", "strict", "onError"], options);
+    sessionOf(options.sessionId);
   }
 
   async getMessages(): Promise<BaseMessage[]> {

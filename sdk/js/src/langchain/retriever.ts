@@ -2,6 +2,7 @@ import { Document, type DocumentInterface } from "@langchain/core/documents";
 import { BaseRetriever, type BaseRetrieverInput } from "@langchain/core/retrievers";
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { LociClient } from "../client.js";
+import { optionsOf } from "../given.js";
 import type { FoundMemory, SearchRequest } from "../memories.js";
 
 /** Options of a {@link LociRetriever}. */
@@ -28,7 +29,7 @@ export class LociRetriever extends BaseRetriever {
   readonly #o: LociRetrieverOptions;
 
   constructor(options: LociRetrieverOptions) {
-    const { callbacks, tags, metadata, verbose } = options;
+    const { callbacks, tags, metadata, verbose } = optionsOf("LociRetriever", "forCall", ["k", "search", "callbacks", "tags", "metadata", "verbose"], options);
     super({ ...(callbacks && { callbacks }), ...(tags && { tags }), ...(metadata && { metadata }), ...(verbose !== undefined && { verbose }) });
     this.#o = options;
   }

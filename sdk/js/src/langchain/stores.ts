@@ -1,6 +1,7 @@
 import { BaseStore } from "@langchain/core/stores";
 import type { LociClient } from "../client.js";
 import { LociError } from "../errors.js";
+import { optionsOf } from "../given.js";
 import type { Item, ItemOperation, ItemOutcome } from "../items.js";
 
 /** Options of a {@link LociByteStore} and a {@link LociKeyValueStore}. */
@@ -18,8 +19,9 @@ abstract class Store<V> extends BaseStore<string, V> {
   readonly #client: LociClient;
   readonly #namespace: string[];
 
-  constructor({ client, namespace = ["langchain", "store"] }: LociStoreOfValuesOptions) {
+  constructor(options: LociStoreOfValuesOptions) {
     super();
+    const { client, namespace = ["langchain", "store"] } = optionsOf(new.target.name, "items", ["namespace"], options);
     this.#client = client;
     this.#namespace = namespace;
   }

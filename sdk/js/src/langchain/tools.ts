@@ -3,6 +3,7 @@ import { DynamicStructuredTool } from "@langchain/core/tools";
 import type { LociClient } from "../client.js";
 import { ConfigurationError, LociError, type ErrorCode } from "../errors.js";
 import { variable } from "../identity.js";
+import { optionsOf } from "../given.js";
 import type { Item } from "../items.js";
 import { report, type OnError } from "../remember.js";
 import type { ToolReply } from "../tools.js";
@@ -43,6 +44,7 @@ export interface SearchMemoryToolOptions extends MemoryToolOptions {
   responseFormat?: "content" | "content_and_artifact";
 }
 
+const toolOptions = ["name", "namespace", "instructions", "onError"];
 const memoryActions: MemoryAction[] = ["create", "update", "delete"];
 
 const manageInstructions = `Call this tool whenever the user states a preference or a decision, asks you to remember or to forget something, \
@@ -50,6 +52,7 @@ or a stored memory turns out to be wrong. Never store passwords, keys or other s
 
 /** A tool to create, update and delete memories, with the names, arguments and replies of LangMem's. */
 export function createManageMemoryTool(o: ManageMemoryToolOptions): DynamicStructuredTool {
+  optionsOf("createManageMemoryTool", "forCall", [...toolOptions, "actionsPermitted"], o);
   const actions = o.actionsPermitted ?? memoryActions;
   if (actions.length === 0) throw new LociError("invalid", "actions_permitted cannot be empty");
   const preset = actions.includes("create") ? "create" : actions[0]!;
@@ -82,6 +85,7 @@ Omit id when you create a memory; to update or delete one, pass its id from a se
 
 /** A tool to search memories, with the names, arguments and replies of LangMem's. */
 export function createSearchMemoryTool(o: SearchMemoryToolOptions): DynamicStructuredTool {
+  optionsOf("createSearchMemoryTool", "forCall", [...toolOptions, "responseFormat"], o);
   const format = o.responseFormat ?? "content";
   return new DynamicStructuredTool({
     name: o.name ?? "search_memory",

@@ -16,6 +16,7 @@ import {
 import type { CheckpointWrite, FetchedCheckpoint, FetchedWrite, TypedValue } from "../checkpoints.js";
 import type { LociClient } from "../client.js";
 import { LociError } from "../errors.js";
+import { clientOf } from "../given.js";
 import type { FetchedValue } from "../parts.js";
 import { Kept } from "./kept.js";
 import { filterable } from "./metadata.js";
@@ -36,7 +37,7 @@ export class LociSaver extends BaseCheckpointSaver {
 
   constructor(client: LociClient, serde?: SerializerProtocol) {
     super(serde);
-    this.#client = client;
+    this.#client = clientOf("LociSaver", "checkpoints", client, "Give the client itself: new LociSaver(new LociClient()).");
   }
 
   async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {

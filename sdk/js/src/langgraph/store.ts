@@ -13,8 +13,10 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { LociClient } from "../client.js";
 import { LociError } from "../errors.js";
+import { clientOf } from "../given.js";
 import { finite } from "./filter.js";
 import type { Item, ItemOperation, ItemOutcome } from "../items.js";
+import { known } from "../transport.js";
 
 /** Options of a {@link LociStore}. */
 export interface LociStoreOptions {
@@ -43,7 +45,8 @@ export class LociStore extends BaseStore {
 
   constructor(client: LociClient, options: LociStoreOptions = {}) {
     super();
-    this.#client = client;
+    this.#client = clientOf("LociStore", "items", client, "Give the client itself: new LociStore(new LociClient()).");
+    known("LociStore", ["ttl", "refreshOnRead", "index"], options, "See its documentation for what it takes.");
     this.#options = options;
   }
 

@@ -14,6 +14,7 @@ from google.adk.sessions.session import Session
 from google.genai.types import Content
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import one
 from loci_memory.errors import LociError, problem_of
 from loci_memory.replies import JSON, Item
 
@@ -32,7 +33,7 @@ class LociMemoryService(BaseMemoryService):
     """
 
     def __init__(self, url: str | None = None, *, client: AsyncLoci | None = None, limit: int = 10, **settings: Any) -> None:
-        self.client = client or AsyncLoci(url, **settings)
+        self.client = one(client, AsyncLoci, url, settings)
         self.limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:

@@ -11,7 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.chat_store.base import BaseChatStore
 
 from loci_memory.aio.client import AsyncLoci
-from loci_memory.both import both
+from loci_memory.both import both, one
 from loci_memory.conversation import absent, carried, carrying, recent, text_of
 from loci_memory.errors import LociError
 from loci_memory.replies import Found, Message, StoredMessage
@@ -38,7 +38,7 @@ class LociChatStore(BaseChatStore):
 
     def __init__(self, url: str | None = None, *, client: Loci | None = None, **settings: Any) -> None:
         super().__init__(url=url, settings=settings)
-        self._client = client or Loci(url, **settings)
+        self._client = one(client, Loci, url, settings)
 
     @classmethod
     def class_name(cls) -> str:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from agents import SessionABC, SessionSettings, TResponseInputItem
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import one
 from loci_memory.conversation import absent, arecent, arguments_of, carried, carrying, text_of
 from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import OnError, Remembered, aremember, report
@@ -47,7 +48,7 @@ class LociSession(SessionABC):
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
         self.session_settings = _settings(session_settings)
-        self.client = client or AsyncLoci(url, **settings)
+        self.client = one(client, AsyncLoci, url, settings)
         self.strict = strict
         self.on_error = on_error
         self.last: Remembered[Appended] | None = None

@@ -11,6 +11,7 @@ from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from loci_memory.aio.client import AsyncLoci
+from loci_memory.both import checked, one
 from loci_memory.conversation import absent, arecent, arguments_of, carried, carrying, text_of
 from loci_memory.errors import ConfigurationError, LociError
 from loci_memory.remember import OnError, Remembered, aremember, report
@@ -44,7 +45,7 @@ class LociHistory:
         **settings: Any,
     ) -> None:
         self.session_id = session_id or str(uuid.uuid4())
-        self.client = client or AsyncLoci(url, **settings)
+        self.client = one(client, AsyncLoci, url, settings)
         self.limit = limit
         self.strict = strict
         self.on_error = on_error
@@ -86,6 +87,7 @@ async def memory_toolset(client: AsyncLoci, *, families: Sequence[str] | None = 
 
     What a tool refuses, and that the memory cannot be reached, the model is told.
     """
+    checked(client, AsyncLoci)
     offered = [tool for tool in await client.tools.all() if families is None or tool["family"] in families]
 
     def calling(name: str) -> Any:
