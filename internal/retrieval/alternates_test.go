@@ -87,7 +87,8 @@ var englishBy = sync.OnceValue(func() map[string][]string {
 		}
 		term, _ := Normalize(word)
 		for l := range languages {
-			if key := alternatesStem + strings.TrimPrefix(stemAs(word, l), string(rune(stemMark))); isShort(key) && !slices.Contains(by[key], term) {
+			key := alternatesStem + stemAs(word, l)[1:]
+			if isShort(key) && !slices.Contains(by[key], term) {
 				by[key] = append(by[key], term)
 			}
 		}
