@@ -269,16 +269,14 @@ func dutchStem(word string) string {
 	return word
 }
 
-// frenchStem is the stem of a French word (Porter) that has no accents: that of "commander" for
+// frenchStem is the stem of a French word (Porter) that has no accents: that of "commande" for
 // "commandées", and of "mange" for "mangent".
 func frenchStem(word string) string {
-	if verb := strip(word, 3, "ees", "ee", "erent"); verb != word {
-		word = verb + "er"
-	} else if !strings.HasSuffix(word, "ment") {
-		word = strip(word, 4, "ent")
+	rest := strip(word, 3, "ees", "ee", "erent")
+	if rest == word && !strings.HasSuffix(word, "ment") {
+		rest = strip(word, 4, "ent")
 	}
-	word = french.Stem(word, true)
-	return strip(word, 4, "r")
+	return strip(french.Stem(rest, true), 4, "r")
 }
 
 // spanishStem takes off what number, gender, persons and times add.
