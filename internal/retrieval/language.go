@@ -279,7 +279,8 @@ func frenchStem(word string) string {
 	return strip(french.Stem(rest, true), 4, "r")
 }
 
-// spanishStem takes off what number, gender, persons and times add.
+// spanishStem takes off what number, gender, persons and times add, but no i alone: few Spanish words end with
+// one, and with it Italian "treni" would be "tren".
 func spanishStem(word string) string {
 	word = strip(word, 3, "amiento", "imiento", "abamos", "iamos", "ieron", "iendo", "asteis", "isteis", "aremos", "eremos", "iremos",
 		"ariamos", "eriamos", "iriamos", "ieramos", "iesemos",
@@ -287,7 +288,7 @@ func spanishStem(word string) string {
 		"aron", "ando", "aran", "eran", "iran", "aras", "eras", "iras", "aste", "iste", "abas", "aban", "amos", "emos", "imos", "ados", "adas", "idos", "idas",
 		"arse", "erse", "irse", "arme", "erme", "irme", "arlo", "erlo", "irlo", "arla", "erla", "irla",
 		"are", "ere", "ire", "ara", "era", "ira", "aba", "ada", "ado", "ida", "ido", "ais", "eis", "ias", "ian", "ar", "er", "ir", "ia", "io", "ie",
-		"as", "es", "os", "an", "en", "a", "e", "i", "o", "s")
+		"as", "es", "os", "an", "en", "a", "e", "o", "s")
 	if i := strings.LastIndex(word, "ie"); i > 0 && i < len(word)-2 { // empiezan, empezar
 		word = word[:i] + word[i+1:]
 	} else if i := strings.LastIndex(word, "ue"); i > 0 && i < len(word)-2 && word[i-1] != 'q' && word[i-1] != 'g' { // puede, poder
