@@ -92,8 +92,8 @@ type Scale struct {
 func (s Scale) Fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike && s.Alike <= 1 }
 
 // Told returns the scale of a query of which an embedder knows a share, 0 to 1, and what then counts as
-// known. A query that is strange, in a language whose words the embedder cuts into pieces, is like all texts of that language:
-// they reach what is alike elsewhere, and what says the same is told from them beyond that.
+// known. A query that is strange, in a language whose words the embedder cuts into pieces, is like all
+// texts of that language: they reach what is alike elsewhere, and what says the same lies beyond that.
 func Told(s Scale, known float64, strange bool) (Scale, float64) {
 	if !strange || s.Alike >= 1 { // nothing is beyond it
 		return s, known

@@ -107,8 +107,14 @@ func languagesOf(text, folded string) []int {
 // byLetters are the indices of the languages of the letters of a text that English lacks.
 func byLetters(text string) (of []int) {
 	have := uint8(0)
+	const enough = 512 // bytes, to tell a language
+	if len(text) > enough {
+		text = text[:enough]
+	}
 	for _, r := range norm.NFC.String(text) {
-		have |= lettersIn[unicode.ToLower(r)]
+		if r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) {
+			have |= lettersIn[unicode.ToLower(r)]
+		}
 	}
 	for i := range languages {
 		if have&(1<<i) != 0 {
@@ -282,8 +288,8 @@ func frenchStem(word string) string {
 // spanishStem takes off what number, gender, persons and times add, but no i alone: few Spanish words end with
 // one, and with it Italian "treni" would be "tren".
 func spanishStem(word string) string {
-	word = strip(word, 3, "amiento", "imiento", "abamos", "iamos", "ieron", "iendo", "asteis", "isteis", "aremos", "eremos", "iremos",
-		"ariamos", "eriamos", "iriamos", "ieramos", "iesemos",
+	word = strip(word, 3, "amiento", "imiento", "ariamos", "eriamos", "iriamos", "ieramos", "iesemos", "abamos", "iamos", "ieron", "iendo",
+		"asteis", "isteis", "aremos", "eremos", "iremos",
 		"arias", "erias", "irias", "arian", "erian", "irian", "aria", "eria", "iria", "ieras", "ieran", "iera", "ieses", "iesen", "iese",
 		"aron", "ando", "aran", "eran", "iran", "aras", "eras", "iras", "aste", "iste", "abas", "aban", "amos", "emos", "imos", "ados", "adas", "idos", "idas",
 		"arse", "erse", "irse", "arme", "erme", "irme", "arlo", "erlo", "irlo", "arla", "erla", "irla",
@@ -318,9 +324,9 @@ func portugueseStem(word string) string {
 			break
 		}
 	}
-	word = strip(word, 3, "aramos", "assemos", "ariamos", "eriamos", "iriamos", "avamos", "aremos", "eremos", "iremos", "ermos", "armos", "irmos",
+	word = strip(word, 3, "aramos", "assemos", "ariamos", "eriamos", "iriamos", "avamos", "iamos", "aremos", "eremos", "iremos", "ermos", "armos", "irmos",
 		"ariam", "eriam", "iriam", "aria", "eria", "iria", "assem", "essem", "issem", "asse", "esse", "isse", "aram", "eram", "iram", "arao", "erao", "irao",
-		"ando", "endo", "indo", "amos", "emos", "imos", "avam", "arem", "erem", "irem", "ados", "adas", "idos", "idas", "arei", "erei", "irei", "iamos",
+		"ando", "endo", "indo", "amos", "emos", "imos", "avam", "arem", "erem", "irem", "ados", "adas", "idos", "idas", "arei", "erei", "irei",
 		"ava", "ara", "era", "ira", "ado", "ada", "ido", "ida", "iam", "ias", "ou", "eu", "iu", "ei", "ia", "io",
 		"ares", "eres", "ires", "ar", "er", "ir", "am", "em", "as", "es", "os", "a", "e", "i", "o", "s")
 	return sounded(word)
