@@ -58,8 +58,8 @@ type QueryEmbedder interface {
 }
 
 // A KnowingEmbedder is an Embedder that knows its limits: a model of English makes
-// vectors of Chinese too, but they mean nothing. In mode Hybrid [Memory.Search]
-// multiplies the weight of similarity by Knows of the query.
+// vectors of Chinese too, but they mean nothing. In mode Hybrid [Memory.Search] multiplies the weight
+// of similarity by Knows of the query, in mode Semantic by the double of it up to 1.
 type KnowingEmbedder interface {
 	Embedder
 

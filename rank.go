@@ -28,7 +28,7 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	case mode == Keyword || e.opts.Embedder == nil:
 		s.VectorWeight = 0
 	case mode == Semantic:
-		s.VectorWeight = 1
+		s.VectorWeight = rank.Understood(p.known)
 	}
 	return s
 }

@@ -195,7 +195,8 @@ func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 		mode           Mode
 		known          float64
 		words, similar float64
-	}{{Hybrid, 1, 0.2, 0.8}, {Hybrid, 0.5, 0.6, 0.4}, {Hybrid, 0, 1, 0}, {Semantic, 0, 0, 1}, {Keyword, 1, 1, 0}} {
+	}{{Hybrid, 1, 0.2, 0.8}, {Hybrid, 0.5, 0.6, 0.4}, {Hybrid, 0, 1, 0}, {Semantic, 0.5, 0, 1}, {Keyword, 1, 1, 0},
+		{Semantic, 0.25, 0.5, 0.5}} { // where no hit has words
 		for _, r := range e.rank(hits, c.mode, knowing(c.known)) {
 			if want := map[byte]float64{'a': c.words, 'b': c.similar}[r.ID[0]]; math.Abs(sumOf(r.score)-want) > 1e-9 {
 				t.Errorf("%s, known %v: the sum of %c is %v, want %v", c.mode, c.known, r.ID[0], sumOf(r.score), want)

@@ -117,21 +117,19 @@ type Correction struct {
 // A NamedTime is a time that a query names, such as "last week".
 type NamedTime = when.Span
 
-// Search finds memories by meaning and by words. Each record comes once, with
-// its best passage.
+// Search finds memories by meaning and by words. Each record comes once, with its best passage.
 //
-// Candidates are the best 4·(Offset+Limit) records by each signal, among what the conditions select, and
-// what stands beside them in their sequences. A match gets VectorWeight·similarity +
-// (1−VectorWeight)·words, where words is BM25 as a share of the most that the query's words allow, times
-// the root of how much of the query they cover, and similarity is the cosine scaled from where texts
-// have nothing in common to where they say the same. An embedder that knows only a part of the query's
-// words ([KnowingEmbedder]) gets only that part of VectorWeight. In mode Hybrid a match also gets a
-// share of its sequence as a whole and of its neighbours there, what an assistant said counts less than
-// what a person said, and a time that the query names lifts what was made then or speaks of it. The sum
-// orders the matches; the score is the chance that belongs to the sum. It does not depend on the other
-// matches, nor on Limit and Offset. A re-ranker, if the engine has one, reads the best of them again:
-// its chance is then their score, and their order ([RerankOptions]). Ties: the better by words, then by
-// similarity, then newer first, then by id.
+// Candidates are the best 4·(Offset+Limit) records by each signal, among what the conditions select, and what
+// stands beside them in their sequences. A match gets VectorWeight·similarity + (1−VectorWeight)·words, where words
+// is BM25 as a share of the most that the query's words allow, times the root of how much of the query they cover,
+// and similarity is the cosine scaled from where texts have nothing in common to where they say the same. An
+// embedder that knows only a part of the query's words ([KnowingEmbedder]) gets only that part of VectorWeight; by
+// vectors alone its scores are low. In mode Hybrid a match also gets a share of its sequence as a whole and of its
+// neighbours there, what an assistant said counts less than what a person said, and a time that the query names
+// lifts what was made then or speaks of it. The sum orders the matches; the score is the chance that belongs to the
+// sum. It does not depend on the other matches, nor on Limit and Offset. A re-ranker, if the engine has one, reads
+// the best of them again: its chance is then their score, and their order ([RerankOptions]). Ties: the better by
+// words, then by similarity, then newer first, then by id.
 func (m *Memory) Search(ctx context.Context, q Query) (Result, error) {
 	if err := q.Check(); err != nil {
 		return Result{}, err
@@ -339,8 +337,9 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
 	case err == nil:
-		p.Vector, p.Space, p.made, p.known = vector, c.space(), true, known
-		p.scale = c.scale(e.opts.Search.Scale)
+		p.Vector, p.Space, p.made = vector, c.space(), true
+		strange := q.Mode == Semantic && retrieval.Strange(q.Text) != nil
+		p.scale, p.known = rank.Told(c.scale(e.opts.Search.Scale), known, strange)
 		// If it knows less, most words mean nothing to it, however rare they are.
 		if known >= 0.5 && c.Reweigh(q.Text) != nil {
 			p.Reweigh = func(weight func(string) float64) []float32 { return c.Reweigh(p.respelled(q.Text))(weight) }

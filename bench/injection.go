@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,8 +38,9 @@ var Floors = []float64{0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2, 0.
 type InjectionOptions struct {
 	RetrievalOptions
 
-	Half  string // of the questions and prompts; "": all
-	Apart bool   // what each memory shows is counted, too
+	Half  string    // of the questions and prompts; "": all
+	Apart bool      // what each memory shows is counted, too
+	Mode  loci.Mode // of the searches; "": hybrid
 }
 
 // asks reports whether something of a half is asked.
@@ -49,6 +51,7 @@ func (o *InjectionOptions) asks(half string) bool { return o.Half == "" || o.Hal
 type InjectionReport struct {
 	Version    int        `json:"version"` // of this form: 1
 	Embedder   string     `json:"embedder"`
+	Mode       loci.Mode  `json:"mode"`       // of the searches
 	Limit      int        `json:"limit"`      // results of a search
 	Answerable int        `json:"answerable"` // questions whose evidence is stored
 	Unrelated  int        `json:"unrelated"`  // prompts that nothing answers, times the memories they were put to
@@ -113,10 +116,10 @@ func Injection(ctx context.Context, o InjectionOptions, prompts []Prompt, limit 
 	if len(whole.answered)+len(whole.disturbed) == 0 {
 		return nil, loci.Errorf(loci.Invalid, "half is %q; no question and no prompt is of it", o.Half)
 	}
-	report := whole.report(r.Name, limit, o.Resamples)
+	report := whole.report(r.Name, &o, limit)
 	for _, p := range apart {
 		if o.Apart && len(p.answered) > 0 {
-			report.Apart = append(report.Apart, p.report(r.Name, limit, o.Resamples))
+			report.Apart = append(report.Apart, p.report(r.Name, &o, limit))
 		}
 	}
 	return report, nil
@@ -132,7 +135,7 @@ type put struct {
 func (in *ingested) putAll(
 	ctx context.Context, d *Dataset, o *InjectionOptions, prompts []Prompt, limit int,
 ) ([]*put, error) {
-	find, err := in.scored(d, limit)
+	find, err := in.scored(d, o.Mode, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +174,11 @@ func (in *ingested) putAll(
 }
 
 // report counts what each floor keeps.
-func (p *put) report(embedder string, limit, resamples int) *InjectionReport {
-	r := &InjectionReport{Version: 1, Embedder: embedder, Limit: limit, Conv: p.conv,
+func (p *put) report(embedder string, o *InjectionOptions, limit int) *InjectionReport {
+	r := &InjectionReport{Version: 1, Embedder: embedder, Mode: cmp.Or(o.Mode, loci.Hybrid), Limit: limit, Conv: p.conv,
 		Answerable: len(p.answered), Unrelated: len(p.disturbed)}
 	for _, least := range Floors {
-		r.Floors = append(r.Floors, floorOf(least, p.answered, p.disturbed, max(0, resamples)))
+		r.Floors = append(r.Floors, floorOf(least, p.answered, p.disturbed, max(0, o.Resamples)))
 	}
 	r.Bins, r.Error = reliability(p.answered)
 	return r
@@ -183,14 +186,14 @@ func (p *put) report(embedder string, limit, resamples int) *InjectionReport {
 
 // scored searches with scores.
 func (in *ingested) scored(
-	d *Dataset, limit int,
+	d *Dataset, mode loci.Mode, limit int,
 ) (func(ctx context.Context, conv, text string, evidence []string) ([]shown, error), error) {
 	memories, err := in.memories(d)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, conv, text string, evidence []string) ([]shown, error) {
-		found, err := memories[conv].Search(ctx, loci.Query{Text: text, Limit: limit})
+		found, err := memories[conv].Search(ctx, loci.Query{Text: text, Limit: limit, Mode: mode})
 		if err == nil && found.KeywordOnly {
 			err = loci.Errorf(loci.Unavailable, "the embedder does not answer, so hybrid search cannot be measured")
 		}
@@ -263,8 +266,8 @@ func reliability(answered [][]shown) (bins []ScoreBin, calibration float64) {
 // Print writes the report as tables.
 func (r *InjectionReport) Print(w io.Writer) error {
 	p := &printer{w: w}
-	p.line("embedder %s, hybrid, limit %d: %d answerable questions, %d times an unrelated prompt\n",
-		r.Embedder, r.Limit, r.Answerable, r.Unrelated)
+	p.line("embedder %s, %s, limit %d: %d answerable questions, %d times an unrelated prompt\n",
+		r.Embedder, r.Mode, r.Limit, r.Answerable, r.Unrelated)
 	rows := [][]string{{"min_score", "served", "95 %", "disturbed", "95 %", "results"}}
 	for _, f := range r.Floors {
 		rows = append(rows, []string{fmt.Sprintf("%.2f", f.Score), plain(f.Served), interval(f.Served),

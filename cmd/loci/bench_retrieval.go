@@ -144,6 +144,7 @@ type injectionCmd struct {
 	Limit   int      `short:"n" default:"10" placeholder:"N" help:"Results of each search, 1 to 1000. Default: 10."`
 	Half    string   `placeholder:"NAME" help:"Ask only the questions, and put only the prompts, whose half has this name. Default: all."`
 	Apart   bool     `help:"Show what each memory shows, too."`
+	Mode    string   `default:"hybrid" values:"hybrid,keyword,semantic" placeholder:"MODE" help:"How to search: hybrid, keyword or semantic. Default: hybrid."`
 	Dir     string   `type:"existingdir" help:"Where the files are made, and removed. Default: a temporary directory."`
 }
 
@@ -166,10 +167,11 @@ func (c *injectionCmd) Run(a *app) error {
 	if c.Limit < 1 || c.Limit > loci.MaxSearchLimit {
 		return loci.Errorf(loci.Invalid, "--limit is %d; it must be 1 to %d", c.Limit, loci.MaxSearchLimit)
 	}
-	opts := bench.InjectionOptions{Half: c.Half, Apart: c.Apart, RetrievalOptions: bench.RetrievalOptions{
+	opts := bench.InjectionOptions{Half: c.Half, Apart: c.Apart, Mode: loci.Mode(c.Mode)}
+	opts.RetrievalOptions = bench.RetrievalOptions{
 		Dirs: c.Data, Contexts: []string{c.Context}, Dir: c.Dir,
 		Engine: cfg.Engine(a.logger()), Progress: func(what string) { a.note("%s", what) },
-	}}
+	}
 	if opts.InMemory, err = inMemory(a.flags); err != nil {
 		return err
 	}

@@ -75,8 +75,12 @@ func Beside(asked bool, known float64) float64 {
 	if !asked {
 		return 1
 	}
-	return strangeShare + (1-strangeShare)*min(1, 2*known)
+	return strangeShare + (1-strangeShare)*Understood(known)
 }
+
+// Understood returns how far the cosines of an embedder mean something for a query of which it knows a
+// share, 0 to 1. Texts in a language that it never learnt are all alike to it.
+func Understood(known float64) float64 { return min(1, 2*known) }
 
 // A Scale says what the cosines of an embedder mean, −1 to 1.
 type Scale struct {
@@ -86,6 +90,17 @@ type Scale struct {
 
 // Fits reports whether the bounds are cosines, and in order.
 func (s Scale) Fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike && s.Alike <= 1 }
+
+// Told returns the scale of a query of which an embedder knows a share, 0 to 1, and what then counts as
+// known. A query that is strange, in a language whose words the embedder cuts into pieces, is like all
+// texts of that language: they reach what is alike elsewhere, and what says the same lies beyond that.
+func Told(s Scale, known float64, strange bool) (Scale, float64) {
+	if !strange || s.Alike >= 1 { // nothing is beyond it
+		return s, known
+	}
+	share := 1 - Understood(known)
+	return Scale{s.Unrelated + float64(share*(s.Alike-s.Unrelated)), s.Alike + float64(share*(1-s.Alike))}, 1
+}
 
 // Speaker says which side of a chat said a text.
 type Speaker uint8

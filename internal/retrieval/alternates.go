@@ -65,9 +65,9 @@ func alternatesLine(term string) (line string, ok bool) {
 
 // withAlternates adds to the terms that a word of a query may have in a text those that
 // mean the same in another writing.
-func withAlternates(term string, or []string) []string {
+func withAlternates(term string, stems, or []string) []string {
 	found := alternatesOf(term)
-	for _, s := range or {
+	for _, s := range stems {
 		if s != "" && s[0] == stemMark {
 			found = append(found, alternatesOf(alternatesStem+s[1:])...)
 		}
@@ -88,6 +88,10 @@ func contains(list []string, text string) bool {
 	}
 	return false
 }
+
+// leastInflected is how many letters a word has at least whose stems name emoji: of "not" they
+// would be those of notes.
+const leastInflected = 4
 
 // Lengths of names inside of a run of characters, which is not cut into words: pairs and
 // single characters are looked up as they are.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -76,6 +77,44 @@ func isFunction(word string) bool {
 	return word == "not" || stopWords[word] || slices.ContainsFunc(languages, func(l language) bool { return l.stop[word] })
 }
 
+// englishBy are the terms of the English words that would have a short stem in another language. Long
+// words have none.
+var englishBy = sync.OnceValue(func() map[string][]string {
+	by := map[string][]string{}
+	for word := range spelled() {
+		if len(word) > 6 {
+			continue
+		}
+		term, _ := Normalize(word)
+		for l := range languages {
+			key := alternatesStem + stemAs(word, l)[1:]
+			if isShort(key) && !slices.Contains(by[key], term) {
+				by[key] = append(by[key], term)
+			}
+		}
+	}
+	return by
+})
+
+// isShort reports whether a key is a stem of few letters.
+func isShort(key string) bool {
+	return strings.HasPrefix(key, alternatesStem) && utf8.RuneCountInString(key) <= len(alternatesStem)+1+leastName
+}
+
+// isEnglish reports whether a key is a short stem that fewer English words have for the emoji than for
+// something else: Spanish "hombre" leaves what "home" does.
+func isEnglish(key, emoji string, table sets) bool {
+	means := 0
+	for _, term := range englishBy()[key] {
+		if table[term][emoji] {
+			means++
+		} else {
+			means--
+		}
+	}
+	return means < 0
+}
+
 // keysOf are the terms by which a query has a name of one word, in a language; nil: it has
 // more words.
 func keysOf(name, code string) (keys []string) {
@@ -93,7 +132,7 @@ func keysOf(name, code string) (keys []string) {
 	term, _ := Normalize(name)
 	keys = append(keys, term)
 	if at := slices.IndexFunc(languages, func(l language) bool { return l.mark == marks[code] }); at >= 0 {
-		if s := stemIn(name, at); s != "" {
+		if s := stemIn(name, at); s != "" && utf8.RuneCountInString(name) >= leastInflected {
 			keys = append(keys, alternatesStem+s[1:])
 		}
 	}
@@ -176,6 +215,12 @@ func madeAlternates(t *testing.T) string {
 			if i < mostNames && !inPairs {
 				table.add(e, term)
 			}
+		}
+	}
+	for key, emoji := range table {
+		maps.DeleteFunc(emoji, func(e string, _ bool) bool { return isEnglish(key, e, table) })
+		if len(emoji) == 0 {
+			delete(table, key)
 		}
 	}
 	for line := range strings.SplitSeq(numeralWords, "\n") {

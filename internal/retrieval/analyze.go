@@ -64,7 +64,7 @@ func Analyze(text string, yield func(Token)) { analyze(text, false, yield) }
 
 func analyze(text string, query bool, yield func(Token)) {
 	t := tokenizer{text: fold(text), yield: yield, query: query, opening: true}
-	t.languages = languagesOf(t.text)
+	t.languages = languagesOf(text, t.text)
 	for it := words.FromString(t.text); it.Next(); {
 		t.segment(it.Value(), it.Start())
 	}

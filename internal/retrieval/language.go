@@ -8,7 +8,7 @@ import (
 
 	"github.com/kljensen/snowball/french"
 	"github.com/kljensen/snowball/russian"
-	"github.com/kljensen/snowball/spanish"
+	"golang.org/x/text/unicode/norm"
 )
 
 // A language of Latin letters whose words are also found by their stems. English is the
@@ -59,9 +59,9 @@ var languages = []language{
 	{'d', wordSet(`der die das und ist nicht ein eine einen einem einer ich du er sie wir ihr mein meine meiner meinem unser unsere
 		zu im am auf mit von dem den des bei fur auch war hat haben wird wurde wurden sind alle wie wo wer was wann warum nach uber aus`), germanStem},
 	{'f', wordSet(`le la les un une des du de et est pas je tu il elle nous vous ils mes mon ma ton sa son ses notre dans sur avec pour
-		au aux ce cette qui que ou chez ai a ont avons est sont qu`), func(w string) string { return french.Stem(w, true) }},
+		au aux ce cette qui que ou chez ai a ont avons est sont qu`), frenchStem},
 	{'s', wordSet(`el la los las un una unos es yo tu mi mis su sus nuestro en de del con por para al que quien donde cuando como
-		esta este son fue ha he se lo le`), func(w string) string { return spanish.Stem(w, true) }},
+		esta este son fue ha he se lo le`), spanishStem},
 	{'p', wordSet(`os as um uma nao eu tu meu minha meus seu sua nosso em de do da dos das no na nos nas por para ao que quem
 		onde quando como sao foi tem se`), portugueseStem},
 	{'i', wordSet(`il lo la i gli le un una uno non io tu mio mia mie miei suo sua nostro in di del della dei delle nel nella con per al
@@ -91,14 +91,49 @@ var smallIn = func() map[string]uint8 {
 const inEnglish = 1 << 7
 
 // languagesOf are the indices of the languages that a text may be in, from its first words:
-// those with the most small words, if that is more than English has. nil: none of them.
-func languagesOf(text string) []int {
-	counts, most, english := countSmall(text)
-	if most <= english {
-		return nil
+// those with the most small words, if that is more than English has. A text without small words
+// is in those that have its letters. nil: none of them.
+func languagesOf(text, folded string) []int {
+	counts, most, english := countSmall(folded)
+	switch {
+	case most > english:
+		return withCount(counts, most)
+	case english == 0 && text != folded:
+		return byLetters(text)
 	}
-	return withCount(counts, most)
+	return nil
 }
+
+// byLetters are the indices of the languages of the letters of a text that English lacks.
+func byLetters(text string) (of []int) {
+	have := uint8(0)
+	const enough = 512 // bytes, to tell a language
+	if len(text) > enough {
+		text = text[:enough]
+	}
+	for _, r := range norm.NFC.String(text) {
+		if r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) {
+			have |= lettersIn[unicode.ToLower(r)]
+		}
+	}
+	for i := range languages {
+		if have&(1<<i) != 0 {
+			of = append(of, i)
+		}
+	}
+	return of
+}
+
+// lettersIn has a bit for each language that writes a letter. Dutch has hardly any of its own.
+var lettersIn = func() map[rune]uint8 {
+	in := map[rune]uint8{}
+	for i, letters := range []string{"äöüß", "àâçèéêëîïôûùœ", "áéíóúñ", "àáâãçéêíóôõú", "àèéìòù"} {
+		for _, r := range letters {
+			in[r] |= 1 << i
+		}
+	}
+	return in
+}()
 
 // countSmall counts the small words of each language in a text; most is the greatest count but for that of English.
 func countSmall(text string) (counts [8]int, most, english int) {
@@ -157,7 +192,7 @@ func stemIn(word string, l int) string {
 	return cachedStem(languages[l].mark, word, func(w string) string { return stemAs(w, l) })
 }
 
-func hasStem(word string) bool { return utf8.RuneCountInString(word) >= 4 && isLatinWord(word) }
+func hasStem(word string) bool { return utf8.RuneCountInString(word) >= 3 && isLatinWord(word) }
 
 func stemAs(word string, l int) string {
 	return string([]byte{stemMark, languages[l].mark}) + languages[l].stem(word)
@@ -200,40 +235,113 @@ func strip(word string, least int, endings ...string) string {
 }
 
 // germanStem takes off the endings of nouns, adjectives and verbs (after Savoy's light
-// stemmer), and the one of women.
+// stemmer), and the one of women. What a singular ends with is no ending: Haus, Zahn, Stern.
 func germanStem(word string) string {
-	word = strip(word, 4, "innen", "in")
-	word = strip(word, 3, "ern", "em", "en", "er", "es", "e", "s", "n")
-	return strip(word, 4, "est", "er", "en", "st", "t")
-}
-
-func dutchStem(word string) string {
-	word = strip(word, 3, "heden", "ingen", "eren", "en", "es", "e", "s")
-	if n := len(word); n > 3 && word[n-1] == word[n-2] { // potten, pot
+	before := word
+	word = strip(word, 3, "ern", "em", "en", "er", "es", "e")
+	if word == before {
+		switch rest, last := word[:len(word)-1], word[len(word)-1]; {
+		case last == 's' && len(rest) >= 3 && strings.IndexByte("bdfghklmnrt", rest[len(rest)-1]) >= 0:
+			word = rest
+		case last == 'n' && len(rest) >= 5 && (rest[len(rest)-1] == 'l' || rest[len(rest)-1] == 'r'):
+			word = rest
+		}
+	}
+	word = strip(word, 4, "est", "er", "end", "en", "st", "et", "inn", "in")
+	word = strip(word, 4, "t")
+	if n := len(word); n > 3 && word[n-1] == 's' && word[n-2] == 's' { // Ergebnisse
 		word = word[:n-1]
 	}
 	return word
 }
 
-// portugueseStem brings plurals to singulars and takes off what genders and persons add.
+// dutchStem takes off the endings of nouns, adjectives and verbs. What spelling doubles where no ending
+// follows, or because one does, is written once: boom, bomen; pot, potten; brief, brieven.
+func dutchStem(word string) string {
+	word = strip(word, 3, "heden", "tjes", "tje", "eren", "en", "es", "te", "de", "e", "s", "t")
+	n := len(word)
+	switch {
+	case n > 3 && word[n-1] == word[n-2]:
+		word = word[:n-1]
+	case n > 3 && word[n-2] == word[n-3] && strings.IndexByte("aeou", word[n-2]) >= 0:
+		word = word[:n-2] + word[n-1:]
+	}
+	if rest, ok := strings.CutSuffix(word, "v"); ok {
+		return rest + "f"
+	}
+	if rest, ok := strings.CutSuffix(word, "z"); ok {
+		return rest + "s"
+	}
+	return word
+}
+
+// frenchStem is the stem of a French word (Porter) that has no accents: that of "commande" for
+// "commandées", and of "mange" for "mangent".
+func frenchStem(word string) string {
+	rest := strip(word, 3, "ees", "ee", "erent")
+	if rest == word && !strings.HasSuffix(word, "ment") {
+		rest = strip(word, 4, "ent")
+	}
+	return strip(french.Stem(rest, true), 4, "r")
+}
+
+// spanishStem takes off what number, gender, persons and times add, but no i alone: few Spanish words end with
+// one, and with it Italian "treni" would be "tren".
+func spanishStem(word string) string {
+	word = strip(word, 3, "amiento", "imiento", "ariamos", "eriamos", "iriamos", "ieramos", "iesemos", "abamos", "iamos", "ieron", "iendo",
+		"asteis", "isteis", "aremos", "eremos", "iremos",
+		"arias", "erias", "irias", "arian", "erian", "irian", "aria", "eria", "iria", "ieras", "ieran", "iera", "ieses", "iesen", "iese",
+		"aron", "ando", "aran", "eran", "iran", "aras", "eras", "iras", "aste", "iste", "abas", "aban", "amos", "emos", "imos", "ados", "adas", "idos", "idas",
+		"arse", "erse", "irse", "arme", "erme", "irme", "arlo", "erlo", "irlo", "arla", "erla", "irla",
+		"are", "ere", "ire", "ara", "era", "ira", "aba", "ada", "ado", "ida", "ido", "ais", "eis", "ias", "ian", "ar", "er", "ir", "ia", "io", "ie",
+		"as", "es", "os", "an", "en", "a", "e", "o", "s")
+	if i := strings.LastIndex(word, "ie"); i > 0 && i < len(word)-2 { // empiezan, empezar
+		word = word[:i] + word[i+1:]
+	} else if i := strings.LastIndex(word, "ue"); i > 0 && i < len(word)-2 && word[i-1] != 'q' && word[i-1] != 'g' { // puede, poder
+		word = word[:i] + "o" + word[i+2:]
+	}
+	return sounded(word)
+}
+
+// sounded writes what a Spanish or Portuguese stem ends with as it is written before an a: luz, luces; busque, buscar.
+func sounded(stem string) string {
+	switch {
+	case strings.HasSuffix(stem, "qu"):
+		return stem[:len(stem)-2] + "c"
+	case strings.HasSuffix(stem, "gu"):
+		return stem[:len(stem)-1]
+	case strings.HasSuffix(stem, "z"):
+		return stem[:len(stem)-1] + "c"
+	}
+	return stem
+}
+
+// portugueseStem brings plurals to singulars and takes off what genders, persons and times add.
 func portugueseStem(word string) string {
-	for _, rule := range [][2]string{{"oes", "ao"}, {"aes", "ao"}, {"ais", "al"}, {"eis", "el"}, {"ois", "ol"}, {"ns", "m"}, {"res", "r"}} {
-		if rest, ok := strings.CutSuffix(word, rule[0]); ok && len(rest) >= 3 {
+	for _, rule := range [][2]string{{"oes", "ao"}, {"aes", "ao"}, {"ais", "al"}, {"eis", "el"}, {"ois", "ol"}, {"ns", "m"}} {
+		if rest, ok := strings.CutSuffix(word, rule[0]); ok && len(rest) >= 1 {
 			word = rest + rule[1]
 			break
 		}
 	}
-	word = strip(word, 3, "s")
-	word = strip(word, 4, "ando", "endo", "indo", "aram", "eram", "iram", "amos", "emos", "imos", "ado", "ada", "ido", "ida", "ou", "eu",
-		"iu", "ar", "er", "ir", "am", "em")
-	return strip(word, 3, "a", "e", "i", "o")
+	word = strip(word, 3, "aramos", "assemos", "ariamos", "eriamos", "iriamos", "avamos", "iamos", "aremos", "eremos", "iremos", "ermos", "armos", "irmos",
+		"ariam", "eriam", "iriam", "aria", "eria", "iria", "assem", "essem", "issem", "asse", "esse", "isse", "aram", "eram", "iram", "arao", "erao", "irao",
+		"ando", "endo", "indo", "amos", "emos", "imos", "avam", "arem", "erem", "irem", "ados", "adas", "idos", "idas", "arei", "erei", "irei",
+		"ava", "ara", "era", "ira", "ado", "ada", "ido", "ida", "iam", "ias", "ou", "eu", "iu", "ei", "ia", "io",
+		"ares", "eres", "ires", "ar", "er", "ir", "am", "em", "as", "es", "os", "a", "e", "i", "o", "s")
+	return sounded(word)
 }
 
-// italianStem takes off what number, gender and persons add.
+// italianStem takes off what number, gender, persons and times add.
 func italianStem(word string) string {
-	word = strip(word, 4, "azione", "azioni", "iamo", "iate", "ando", "endo", "ato", "ata", "ati", "ate", "uto", "ito", "are", "ere", "ire",
-		"ano", "ono", "ava", "eva", "iva")
-	word = strip(word, 3, "hi", "he", "ii", "ia", "ie", "io", "a", "e", "i", "o")
+	word = strip(word, 3, "azione", "azioni", "avamo", "evamo", "ivamo", "eremmo", "iremmo", "eranno", "iranno", "eremo", "iremo", "erebbe", "irebbe", "erebbero", "irebbero",
+		"avano", "evano", "ivano", "arono", "erono", "irono", "assero", "essero", "issero", "isce", "isco", "iscono",
+		"iamo", "iate", "ando", "endo", "asse", "esse", "isse", "asti", "esti", "isti", "erai", "irai", "ato", "ata", "ati", "ate", "uto", "uta", "uti", "ute",
+		"ito", "ita", "iti", "ite", "are", "ere", "ire", "ano", "ono", "ava", "eva", "iva", "avo", "evo", "ivo", "avi", "evi", "ivi", "era", "ira", "ero", "iro",
+		"ia", "ie", "io", "ii", "a", "e", "i", "o")
+	if strings.HasSuffix(word, "ch") || strings.HasSuffix(word, "gh") { // banche, banca
+		return word[:len(word)-1]
+	}
 	return word
 }
 

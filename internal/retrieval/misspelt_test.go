@@ -199,8 +199,8 @@ func TestComparedWordsAreRemembered(t *testing.T) {
 func TestStemsOfAQueryAreRemembered(t *testing.T) {
 	defer ForgetStems()
 	first := addStems([]string{"run"}, "running")
-	if len(first) < 3 || first[0] != "run" || len(addStems(nil, "are")) != 0 {
-		t.Fatal(first, addStems(nil, "are"))
+	if len(first) < 3 || first[0] != "run" || len(addStems(nil, "is")) != 0 {
+		t.Fatal(first, addStems(nil, "is"))
 	}
 	for l, language := range languages {
 		if want := stemAs("running", l); !slices.Contains(first[1:], want) {

@@ -41,7 +41,11 @@ func (w *QueryWord) Or(terms []string) []string {
 	if w.made == Word {
 		terms = addStems(terms, w.word)
 	}
-	terms = withAlternates(w.Term, terms)
+	stems := terms
+	if utf8.RuneCountInString(w.word) < leastInflected {
+		stems = nil
+	}
+	terms = withAlternates(w.Term, stems, terms)
 	if w.made == Pair {
 		if digit := digitOf(w.Term); digit != "" {
 			terms = append(terms, digit)
