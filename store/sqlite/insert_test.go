@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +73,37 @@ func TestManyInsertedOrNone(t *testing.T) {
 	}
 	asks(t, s, "SELECT count(*) FROM record", manyInserted)
 	checked(t, s)
+}
+
+// Records that are all new take no slots from others, so nobody asks who has them.
+func TestNewRecordsFreeNoSlots(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	c := manyNew(manyInserted)
+	for i := range c.Put {
+		c.Put[i].Record.Slot = fmt.Sprint("slot ", i)
+	}
+	asked := func(c loci.Change) (slots bool) {
+		within(t, s.files[testTenant], func(tx *tx) error {
+			tx.closeStatements()
+			err := tx.change(&c, nil)
+			for query := range tx.stmts {
+				slots = slots || strings.Contains(query, "INDEXED BY record_slot")
+			}
+			return err
+		})
+		return slots
+	}
+	if asked(c) {
+		t.Error("new records ask for the slots of others")
+	}
+	for i := range c.Put[:2] { // the two change places
+		p := &c.Put[i]
+		p.Record.Version, p.History, p.SameText = p.Record.Version+1, nil, true
+		p.Record.Slot = fmt.Sprint("slot ", 1-i)
+	}
+	if !asked(loci.Change{Put: c.Put[:2], Events: c.Events[:2]}) {
+		t.Error("those that change do not")
+	}
 }
