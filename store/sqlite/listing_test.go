@@ -104,6 +104,37 @@ func TestListingsUseTheirIndex(t *testing.T) {
 	}
 }
 
+// Rows are taken one by one, as the listing within has them: a page that ends early has read no more.
+func TestRowsAreTakenOneByOne(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	db := s.files[testTenant].readDB
+	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	placed := strings.Replace(recordColumns, placeColumns, "", 1)
+	streams := []stream{{1, "fact"}, {1, "rule"}, {2, "fact"}}
+	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending, loci.NewestFirst, loci.OldestFirst} {
+		for columns, listed := range map[string]func() (string, []any, bool){
+			placed: func() (string, []any, bool) { return listing(recordColumns, &here, nil, order) },
+			recordColumns: func() (string, []any, bool) {
+				if order.BySlot() {
+					return listing(recordColumns, &loci.Filter{}, nil, order)
+				}
+				return merged(recordColumns, &here, streams, nil, order)
+			},
+		} {
+			query, args, _ := listed()
+			within := plan(t, db, query, args...)
+			got := plan(t, db, takenInOrder(columns, query), append([]any{1}, args...)...)
+			within = strings.TrimPrefix(within, "COMPOUND QUERY\n")
+			if first, rest, _ := strings.Cut(got, "\n"); !strings.HasPrefix(first, "CO-ROUTINE") || strings.Count(rest, "SCAN (") != 1 ||
+				strings.Count(rest, "\n") != strings.Count(within, "\n")+1 {
+				t.Errorf("order %d: the plan is\n%swant that of the listing, one row after the other:\n%s", order, got, within)
+			}
+		}
+	}
+}
+
 // A list by time is read in the order of its index, one stream for each kind in each namespace,
 // whatever else the filter says. Nothing is sorted, so a page costs only its rows and those it
 // passes over.
