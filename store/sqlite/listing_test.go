@@ -135,6 +135,43 @@ func TestRowsAreTakenOneByOne(t *testing.T) {
 	}
 }
 
+// A place that is not in a range neither widens nor closes it: the list goes on with what is in the range, or ends.
+func TestPlacesOutsideOfARange(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	for _, slot := range []string{"a", "b", "c", "d"} {
+		c := note("walrus " + slot)
+		c.Put[0].Record.Slot = slot
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		order loci.Order
+		after string
+		want  string
+	}{
+		{loci.SlotDescending, "z", "cb"}, {loci.SlotDescending, "d", "cb"}, {loci.SlotDescending, "c", "b"},
+		{loci.SlotDescending, "a", ""}, {loci.SlotAscending, "a", "bc"}, {loci.SlotAscending, "b", "c"}, {loci.SlotAscending, "z", ""},
+	} {
+		for _, kinds := range [][]loci.Kind{{loci.KindFact}, {loci.KindFact, loci.KindRule}} { // one place, and two
+			f := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: kinds, Slots: loci.SlotRange{From: "b", To: "d"}}
+			at := page.RecordCursor(&loci.Record{ID: loci.ID{0xff}, Slot: c.after}, c.order)
+			if c.order == loci.SlotDescending {
+				at = page.RecordCursor(&loci.Record{Slot: c.after}, c.order)
+			}
+			records, _, err := s.Records(t.Context(), testTenant, f, loci.Page{Order: c.order, Cursor: at})
+			got := ""
+			for i := range records {
+				got += records[i].Slot
+			}
+			if got != c.want || err != nil {
+				t.Errorf("order %d after %s: %q, %v; want %q", c.order, c.after, got, err, c.want)
+			}
+		}
+	}
+}
+
 // A list by time is read in the order of its index, one stream for each kind in each namespace,
 // whatever else the filter says. Nothing is sorted, so a page costs only its rows and those it
 // passes over.

@@ -274,6 +274,21 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// What another process writes while an index is loaded is in it, also when this one has heard of that before.
+func TestALoadTakesWhatOthersWrite(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	s, large := openHeld(t, path, "large", Options{})
+	expectWalruses(t, s, "small", 1)
+	var searches sync.WaitGroup
+	searches.Go(func() { expectWalruses(t, s, "large", 2) })
+	large.await(t)
+	fill(t, openFile(t, path), "large", 8) // with a walrus
+	expectWalruses(t, s, "small", 1)
+	large.release()
+	searches.Wait()
+}
+
 // When another process has changed much, the index is brought up to date beside the searches of
 // others.
 func TestNobodyWaitsForTheChangesOfAnother(t *testing.T) {

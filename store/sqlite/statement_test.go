@@ -225,3 +225,28 @@ func TestNoLimitIsABareParameter(t *testing.T) {
 		}
 	}
 }
+
+// A chain that begins anew begins with nothing, whatever comes in the same transaction.
+func TestChainsBeginWithNothing(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	within(t, s.files[testTenant], func(tx *tx) error {
+		if err := tx.exec("DELETE FROM event"); err != nil {
+			return err
+		}
+		if err := tx.restartChain(); err != nil {
+			return err
+		}
+		first := note("first").Events[0]
+		if err := tx.events([]loci.Event{first}); err != nil {
+			return err
+		}
+		at, err := tx.place(first.Namespace, false)
+		first.Mark = at.mark
+		if first.Seal(loci.Hash{}); first.Hash != tx.head {
+			t.Error("the first event of a new chain follows one of the old")
+		}
+		return err
+	})
+}
