@@ -274,18 +274,29 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// What another process writes while an index is loaded is in it, also when this one has heard of that before.
+// What another process writes while the last part of an index is read is in it, also when this one has heard of that
+// before.
 func TestALoadTakesWhatOthersWrite(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
-	s, large := openHeld(t, path, "large", Options{})
+	s := openFile(t, path)
+	parts, reached, goOn := 0, make(chan struct{}), make(chan struct{})
+	s.reading = func(key index.Key) {
+		if key.Namespace != (loci.Namespace{"large"}).Key() {
+			return
+		}
+		if parts++; parts == 3 {
+			close(reached)
+			<-goOn
+		}
+	}
 	expectWalruses(t, s, "small", 1)
 	var searches sync.WaitGroup
 	searches.Go(func() { expectWalruses(t, s, "large", 2) })
-	large.await(t)
+	<-reached
 	fill(t, openFile(t, path), "large", 8) // with a walrus
 	expectWalruses(t, s, "small", 1)
-	large.release()
+	close(goOn)
 	searches.Wait()
 }
 
