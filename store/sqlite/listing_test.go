@@ -127,8 +127,9 @@ func TestRowsAreTakenOneByOne(t *testing.T) {
 			within := plan(t, db, query, args...)
 			got := plan(t, db, takenInOrder(columns, query), append([]any{1}, args...)...)
 			within = strings.TrimPrefix(within, "COMPOUND QUERY\n")
-			if first, rest, _ := strings.Cut(got, "\n"); !strings.HasPrefix(first, "CO-ROUTINE") || strings.Count(rest, "SCAN (") != 1 ||
-				strings.Count(rest, "\n") != strings.Count(within, "\n")+1 {
+			first, rest, _ := strings.Cut(got, "\n")
+			more := strings.Count(rest, "\n") - strings.Count(within, "\n")
+			if !strings.HasPrefix(first, "CO-ROUTINE") || strings.Count(rest, "SCAN (") != 1 || more != 1 {
 				t.Errorf("order %d: the plan is\n%swant that of the listing, one row after the other:\n%s", order, got, within)
 			}
 		}

@@ -226,7 +226,7 @@ func TestNoLimitIsABareParameter(t *testing.T) {
 	}
 }
 
-// A chain that begins anew begins with nothing, whatever comes in the same transaction.
+// A chain that begins again begins with nothing, whatever comes in the same transaction.
 func TestChainsBeginWithNothing(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
@@ -248,5 +248,22 @@ func TestChainsBeginWithNothing(t *testing.T) {
 			t.Error("the first event of a new chain follows one of the old")
 		}
 		return err
+	})
+}
+
+// What is remembered of a file is remembered from one write to the next, also after its tenant was erased once.
+func TestPlacesAreRemembered(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	if err := s.EraseTenant(t.Context(), testTenant); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, "another walrus")
+	within(t, s.files[testTenant], func(tx *tx) error {
+		if len(tx.places) != 1 {
+			t.Errorf("%d places are remembered", len(tx.places))
+		}
+		return nil
 	})
 }
