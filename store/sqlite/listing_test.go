@@ -156,7 +156,8 @@ func TestPlacesOutsideOfARange(t *testing.T) {
 		{loci.SlotDescending, "a", ""}, {loci.SlotAscending, "a", "bc"}, {loci.SlotAscending, "b", "c"}, {loci.SlotAscending, "z", ""},
 	} {
 		for _, kinds := range [][]loci.Kind{{loci.KindFact}, {loci.KindFact, loci.KindRule}} { // one place, and two
-			f := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: kinds, Slots: loci.SlotRange{From: "b", To: "d"}}
+			f := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: kinds}
+			f.Slots = loci.SlotRange{From: "b", To: "d"}
 			at := page.RecordCursor(&loci.Record{ID: loci.ID{0xff}, Slot: c.after}, c.order)
 			if c.order == loci.SlotDescending {
 				at = page.RecordCursor(&loci.Record{Slot: c.after}, c.order)
