@@ -84,26 +84,31 @@ func TestNewRecordsFreeNoSlots(t *testing.T) {
 	for i := range c.Put {
 		c.Put[i].Record.Slot = fmt.Sprint("slot ", i)
 	}
-	asked := func(c loci.Change) (slots bool) {
+	asks := func(c loci.Change) (owners, frees bool) {
 		within(t, s.files[testTenant], func(tx *tx) error {
 			tx.closeStatements()
 			err := tx.change(&c, nil)
 			for query := range tx.stmts {
-				slots = slots || strings.Contains(query, "INDEXED BY record_slot")
+				owners = owners || strings.Contains(query, "INDEXED BY record_slot")
+				frees = frees || strings.Contains(query, "SET slot = NULL")
 			}
 			return err
 		})
-		return slots
+		return owners, frees
 	}
-	if asked(c) {
+	if owners, frees := asks(c); owners || frees {
 		t.Error("new records ask for the slots of others")
 	}
-	for i := range c.Put[:2] { // the two change places
-		p := &c.Put[i]
-		p.Record.Version, p.History, p.SameText = p.Record.Version+1, nil, true
-		p.Record.Slot = fmt.Sprint("slot ", 1-i)
-	}
-	if !asked(loci.Change{Put: c.Put[:2], Events: c.Events[:2]}) {
-		t.Error("those that change do not")
+	for _, passes := range []bool{false, true} { // the two change places, or keep them
+		for i := range c.Put[:2] {
+			p := &c.Put[i]
+			p.Record.Version, p.History, p.SameText = p.Record.Version+1, nil, true
+			if passes {
+				p.Record.Slot = fmt.Sprint("slot ", 1-i)
+			}
+		}
+		if owners, frees := asks(loci.Change{Put: c.Put[:2], Events: c.Events[:2]}); !owners || frees != passes {
+			t.Errorf("those that change: ask %v, free %v; want %v", owners, frees, passes)
+		}
 	}
 }
