@@ -159,10 +159,7 @@ func (d *digestion) store(
 	if holder != nil && normalise(holder.Text) == normalise(draft.Text) {
 		return d.confirm(ctx, holder, evidence)
 	}
-	if old == nil {
-		old = holder
-	}
-	stored, err := d.m.addFact(ctx, &d.change, draft, old, d.now)
+	stored, err := d.m.addFact(ctx, &d.change, draft, cmp.Or(old, holder), d.now)
 	if err != nil {
 		return "", err
 	}

@@ -66,12 +66,14 @@ type EraseQuery struct {
 	// Expect is how many records must be selected, as counted before; with any
 	// other number nothing is erased.
 	Expect int64
+
+	Most int64 // how many of them go in this call, unless 0: for the rest, call again and expect fewer
 }
 
 // EraseAll removes many records at once, in or below the handle's namespace. It refuses a
 // query without a condition, and one that does not select exactly the expected number,
 // with Conflict. It works in batches: if it is stopped half way, it says how many it has
-// erased; run it again for the rest.
+// erased, which are wiped within seconds; run it again for the rest.
 func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done int64)) (erased int64, err error) {
 	f, err := m.eraseFilter(q)
 	if err != nil {
@@ -87,12 +89,16 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 		return 0, &Error{Code: Conflict, Msg: fmt.Sprintf("nothing was erased: %d are selected, not %d", len(ids), q.Expect),
 			Recovery: "Count again and repeat the call with the number you see."}
 	}
-	for part := range slices.Chunk(ids, 200) {
-		batch := f
-		batch.IDs = part
+	ids = ids[:min(len(ids), int(cmp.Or(max(q.Most, 0), q.Expect)))]
+	for batch := f; len(ids) > 0; {
+		batch.IDs = ids[:min(len(ids), 200)]
+		ids = ids[len(batch.IDs):]
 		n, err := Commit(ctx, m, "erase all", nil, func(now time.Time) (Decision[int], error) {
-			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(part)})
-			return Decision[int]{Change: m.eraseChange(current, now), Reply: len(current)}, err
+			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(batch.IDs)})
+			d := Decision[int]{Change: m.eraseChange(current, now), Reply: len(current)}
+			d.Change.More, d.Change.Last = len(ids) > 0, len(ids) == 0 && erased > 0
+			d.Change.Settled = d.Change.Last // others may have erased the last ones
+			return d, err
 		})
 		if err != nil {
 			return erased, err
@@ -110,7 +116,7 @@ func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done 
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	var others []ID
 	owners := m.engine.owners()
-	err = m.eachPage(ctx, f, Page{Limit: 200, NoText: true}, func(records []Record) error {
+	err = m.eachPage(ctx, f, Page{Limit: 1000, NoText: true}, func(records []Record) error {
 		for i := range records {
 			if slices.Contains(owners, records[i].Kind) {
 				ids = append(ids, records[i].ID)

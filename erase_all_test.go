@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +162,48 @@ func TestEraseAllStopsHalfWay(t *testing.T) {
 			t.Errorf("erased %d", n)
 		}
 	})
+}
+
+// An erase of many waits once until all of it is wiped, and takes no more than it is to take.
+func TestEraseAllOfSome(t *testing.T) {
+	s := &eraseNoting{Store: locitest.OpenMemory()}
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
+	locitest.SaveMany(t, m, 450, func(i int) string { return fmt.Sprint("old ", i) })
+	for _, c := range []struct {
+		expect, most, erased int64
+		waits                string
+	}{
+		{450, 300, 300, "200 more, 100 last settled"}, {150, 100, 100, "100"}, {50, 0, 50, "50"},
+	} {
+		s.changes = nil
+		n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: c.expect, Most: c.most}, nil)
+		if got := strings.Join(s.changes, ", "); n != c.erased || err != nil || got != c.waits {
+			t.Errorf("%d of %d: erased %d, %v, in changes of %s; want %s", c.most, c.expect, n, err, got, c.waits)
+		}
+	}
+	locitest.SaveMany(t, m, 2, func(i int) string { return fmt.Sprint("new ", i) })
+	if n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: 2, Most: -1}, nil); n != 2 || err != nil {
+		t.Errorf("none is said: %d, %v", n, err)
+	}
+}
+
+// An eraseNoting notes what the changes that erase say.
+type eraseNoting struct {
+	loci.Store
+	changes []string
+}
+
+func (s *eraseNoting) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if len(c.Erase) > 0 {
+		says := fmt.Sprint(len(c.Erase))
+		for word, is := range map[string]bool{" more": c.More, " last settled": c.Last && c.Settled} {
+			if is {
+				says += word
+			}
+		}
+		s.changes = append(s.changes, says)
+	}
+	return s.Store.Apply(ctx, t, c)
 }
 
 // A sweep reaches every tenant, and does what its plan says.

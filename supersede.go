@@ -202,11 +202,8 @@ func (m *Memory) History(ctx context.Context, id ID) ([]Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	chain := make([]Fact, 0, len(older)+1+len(newer))
-	for i := range older {
-		chain = append(chain, older[len(older)-1-i])
-	}
-	return append(append(chain, fact), newer...), nil
+	slices.Reverse(older)
+	return slices.Concat(older, []Fact{fact}, newer), nil
 }
 
 // follow reads the facts that come after one in a direction.

@@ -15,6 +15,7 @@ const (
 	copyRecords = 5000
 	copyBytes   = 64 << 20
 	copyPart    = 16 << 20 // bytes of texts in a part
+	copyAtOnce  = 500      // values are read together where the whole thread has no more than copyBytes
 )
 
 // CopyThread copies all checkpoints of a thread, with their values and writes, and
@@ -23,6 +24,11 @@ const (
 // copy stores values and writes first, and then the checkpoints in order, so that a copy
 // that was stopped is a shorter history.
 func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, err error) {
+	return c.copyThread(ctx, from, to, copyBytes)
+}
+
+// copyThread is CopyThread with another bound for the bytes of a copy that is one change.
+func (c *Handle) copyThread(ctx context.Context, from, to string, most int64) (copied int, err error) {
 	if err := checkThread(from); err != nil {
 		return 0, err
 	}
@@ -32,21 +38,25 @@ func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, e
 	if from == to {
 		return 0, loci.Errorf(loci.Invalid, "a thread cannot be copied to itself: name another target")
 	}
-	whole, err := c.copiesWhole(ctx, from)
+	records, bytes, err := c.toCopy(ctx, from)
 	if err != nil {
 		return 0, err
 	}
-	if whole {
+	atOnce := 1 // what a checkpoint has must fit in memory as it did when it was put
+	if bytes <= most {
+		atOnce = copyAtOnce
+	}
+	if records <= copyRecords && bytes <= most {
 		return loci.Commit(ctx, c.m, "copy thread", nil, func(now time.Time) (d loci.Decision[int], err error) {
-			p := copier{c: c, from: from, to: to, now: now, ids: map[loci.ID]loci.ID{}}
+			p := copier{c: c, from: from, to: to, now: now, atOnce: atOnce, ids: map[loci.ID]loci.ID{}}
 			err = p.run(ctx, func() error { return nil })
 			d.Change, d.Reply = p.change, p.checkpoints
 			return d, err
 		})
 	}
-	p := copier{c: c, from: from, to: to, now: c.m.Now(), ids: map[loci.ID]loci.ID{}}
+	p := copier{c: c, from: from, to: to, now: c.m.Now(), atOnce: atOnce, ids: map[loci.ID]loci.ID{}}
 	err = p.run(ctx, func() error {
-		if p.size < copyPart && len(p.change.Put) < 500 {
+		if p.size < copyPart && len(p.change.Put) < 512 {
 			return nil
 		}
 		return p.store(ctx)
@@ -57,19 +67,18 @@ func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, e
 	return p.checkpoints, err
 }
 
-// copiesWhole reports whether a copy of a thread fits in one change.
-func (c *Handle) copiesWhole(ctx context.Context, thread string) (bool, error) {
-	var records, bytes int64
+// toCopy is how many records a copy of a thread makes, and how many bytes of texts they have.
+func (c *Handle) toCopy(ctx context.Context, thread string) (records, bytes int64, err error) {
 	for _, kind := range []loci.Kind{Kind, KindValue, KindWrite} {
 		f := c.filter(kind)
 		f.Slots = loci.SlotsBeginning(slotOf(thread))
 		n, err := c.m.Count(ctx, f)
 		if err != nil {
-			return false, err
+			return 0, 0, err
 		}
 		records, bytes = records+n.Records, bytes+n.Bytes
 	}
-	return records <= copyRecords && bytes <= copyBytes, nil
+	return records, bytes, nil
 }
 
 // A copier makes the records of a copy.
@@ -77,6 +86,7 @@ type copier struct {
 	c        *Handle
 	from, to string
 	now      time.Time
+	atOnce   int // how many values are read together
 
 	ids         map[loci.ID]loci.ID // of values: of the original, of the copy
 	change      loci.Change         // what is made and not stored yet
@@ -116,10 +126,12 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 		return err
 	}
 	written := p.c.writeListOf(loci.SlotsBeginning(slotOf(p.from)), loci.Page{})
-	for i := range checkpoints {
-		if err := p.belongings(ctx, &checkpoints[i], written, flush); err != nil {
+	for rest := checkpoints; len(rest) > 0; {
+		n, err := p.belongings(ctx, rest, written, flush)
+		if err != nil {
 			return err
 		}
+		rest = rest[n:]
 	}
 	for part := range slices.Chunk(checkpoints, copyStates) {
 		if err := p.states(ctx, part, flush); err != nil {
@@ -129,45 +141,52 @@ func (p *copier) run(ctx context.Context, flush func() error) error {
 	return nil
 }
 
-// belongings copies a checkpoint's writes and the values that no earlier one had.
-func (p *copier) belongings(ctx context.Context, head *loci.Record, written *writeList, flush func() error) error {
-	s, err := readCheckpoint(head)
-	if err != nil {
-		return err
-	}
+// belongings copies the writes of some checkpoints and the values that no earlier ones had. It returns how
+// many of them there are: the first ones, as long as their values are read at once.
+func (p *copier) belongings(
+	ctx context.Context, heads []loci.Record, written *writeList, flush func() error,
+) (n int, err error) {
 	var fresh []loci.ID
-	for _, old := range s.Values {
-		if _, ok := p.ids[old]; !ok {
-			fresh = append(fresh, old)
+	for ; n == 0 || n < len(heads) && len(fresh) < p.atOnce; n++ {
+		var s struct {
+			Values map[string]loci.ID `json:"values"`
+		}
+		if err := loci.ReadBody(&heads[n], &s); err != nil {
+			return 0, err
+		}
+		for _, old := range s.Values {
+			if _, ok := p.ids[old]; !ok {
+				fresh = append(fresh, old)
+			}
 		}
 	}
-	slices.SortFunc(fresh, byID) // as they were stored
+	slices.SortFunc(fresh, byID)
 	fresh = slices.Compact(fresh)
-	values, err := p.c.values(ctx, fresh)
+	values, err := p.c.valueRecords(ctx, fresh)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, old := range fresh {
-		if values[old] == nil {
-			return errChanged()
-		}
-		id := p.c.m.NewID()
+	slices.SortFunc(values, func(a, b loci.Record) int { return byID(a.ID, b.ID) }) // as they were stored
+	for i := range values {
+		old, id := values[i].ID, p.c.m.NewID()
 		p.ids[old] = id
-		slot := strings.TrimSuffix(values[old].Slot, string(old[:])) + string(id[:])
-		if err := p.again(values[old].Record, id, slot, flush); err != nil {
-			return err
+		slot := strings.TrimSuffix(values[i].Slot, string(old[:])) + string(id[:])
+		if err := p.again(values[i], id, slot, flush); err != nil {
+			return 0, err
 		}
 	}
-	writes, err := written.of(ctx, head.Slot)
-	if err != nil {
-		return err
-	}
-	for i := range writes {
-		if err := p.again(writes[i], p.c.m.NewID(), writes[i].Slot, flush); err != nil {
-			return err
+	for i := range heads[:n] {
+		writes, err := written.of(ctx, heads[i].Slot)
+		if err != nil {
+			return 0, err
+		}
+		for i := range writes {
+			if err := p.again(writes[i], p.c.m.NewID(), writes[i].Slot, flush); err != nil {
+				return 0, err
+			}
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // again copies a record whose body names no thread. Its slot is to be that slot of the other thread.

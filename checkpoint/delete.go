@@ -19,16 +19,22 @@ type deletion struct {
 	// values are those of the checkpoints that went. They are erased as they came, beside one another in
 	// the store; by their slots, each channel would come by itself, from all over the place.
 	values []loci.ID
+	most   int // values that are remembered
 }
 
 // DeleteThread erases all checkpoints, values and writes of a thread and returns how many
 // checkpoints it erased. A thread that does not exist is no error. A large thread is
 // erased in several changes, the oldest first; if it was stopped half way, call it again.
 func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, err error) {
+	return c.deleteThread(ctx, thread, maxKnownValues)
+}
+
+// deleteThread is DeleteThread with another bound for the values that it remembers.
+func (c *Handle) deleteThread(ctx context.Context, thread string, most int) (erased int, err error) {
 	if err := checkThread(thread); err != nil {
 		return 0, err
 	}
-	p := deletion{c: c, thread: thread}
+	p := deletion{c: c, thread: thread, most: most}
 	for {
 		type step struct {
 			checkpoints int
@@ -103,7 +109,7 @@ func (p *deletion) decide(
 
 // remember notes the values of a checkpoint that goes.
 func (p *deletion) remember(r *loci.Record) error {
-	if len(p.values) >= maxKnownValues {
+	if len(p.values) >= p.most {
 		return nil
 	}
 	s, err := readCheckpoint(r)

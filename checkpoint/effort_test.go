@@ -17,11 +17,12 @@ import (
 	"github.com/loci-memory/loci/store/memory"
 )
 
-// A readCounter counts the records that are read from a store, the questions, and the records of a kind. It
-// keeps what is erased, change by change.
+// A readCounter counts the records that are read from a store, the questions, the records of a kind, and the most
+// values at once. It keeps what is erased, change by change.
 type readCounter struct {
 	loci.Store
 	read, asked int
+	largest     int
 	ofKind      map[loci.Kind]int
 	erased      [][]loci.Erase
 	then        func() // after the first change that erases something
@@ -34,6 +35,9 @@ func (c *readCounter) Records(
 	c.read, c.asked = c.read+len(records), c.asked+1
 	for i := range records {
 		c.ofKind[records[i].Kind]++
+	}
+	if len(records) > 0 && records[0].Kind == checkpoint.KindValue {
+		c.largest = max(c.largest, len(records))
 	}
 	return records, next, err
 }

@@ -39,7 +39,7 @@ func TestLongThreadsAreReadInPages(t *testing.T) {
 		most int
 		call func(*testing.T, *checkpoint.Handle) (int, error)
 	}{
-		"copy": {checkpoints + checkpoints/16 + 30, func(t *testing.T, h *checkpoint.Handle) (int, error) {
+		"copy": {checkpoints/16 + 30, func(t *testing.T, h *checkpoint.Handle) (int, error) {
 			return h.CopyThread(t.Context(), "t", "copy")
 		}},
 		"prune": {checkpoints / 5, func(t *testing.T, h *checkpoint.Handle) (int, error) {
@@ -87,36 +87,112 @@ func TestValuesGoAsTheyCame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, h, c := counted(t)
 			longThread(t, m, 110, 50) // more values than go in one change
-			values := map[loci.ID]bool{}
-			all := loci.Filter{
-				Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{checkpoint.KindValue}, NotLive: true,
-			}
-			for p := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
-				records, next, err := m.Records(t.Context(), all, p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range records {
-					values[records[i].ID] = true
-				}
-				if p.Cursor = next; next == "" {
-					break
-				}
-			}
+			values := valuesOf(t, m)
 			if _, err := erase(t, h); err != nil {
 				t.Fatal(err)
 			}
-			var went []loci.ID
-			for _, change := range c.erased {
-				for _, e := range change {
-					if values[e.ID] {
-						went = append(went, e.ID)
-					}
+			went := c.went(values)
+			if !inOrder(went) || len(went) < len(values)-50 {
+				t.Errorf("%d of %d values went, in order: %v", len(went), len(values), inOrder(went))
+			}
+		})
+	}
+}
+
+// valuesOf are the ids of all values.
+func valuesOf(t *testing.T, m *loci.Memory) map[loci.ID]bool {
+	t.Helper()
+	values := map[loci.ID]bool{}
+	all := loci.Filter{
+		Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{checkpoint.KindValue}, NotLive: true,
+	}
+	for p := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
+		records, next, err := m.Records(t.Context(), all, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range records {
+			values[records[i].ID] = true
+		}
+		if p.Cursor = next; next == "" {
+			return values
+		}
+	}
+}
+
+// went are those of some values that were erased, in the order in which they were.
+func (c *readCounter) went(values map[loci.ID]bool) (ids []loci.ID) {
+	for _, change := range c.erased {
+		for _, e := range change {
+			if values[e.ID] {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	return ids
+}
+
+func inOrder(ids []loci.ID) bool {
+	return slices.IsSortedFunc(ids, func(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// A deletion that cannot remember all values of a thread finds the others by where they are.
+func TestValuesThatAreNotRemembered(t *testing.T) {
+	m, h, c := counted(t)
+	longThread(t, m, 110, 50) // more values than go in one change
+	values := valuesOf(t, m)
+	if n, err := h.DeleteThreadKnowing(t.Context(), "t", 50); n != 110 || err != nil {
+		t.Errorf("%d checkpoints, %v", n, err)
+	}
+	if went := c.went(values); len(went) != len(values) || inOrder(went) {
+		t.Errorf("%d of %d values went, as if all were remembered: %v", len(went), len(values), inOrder(went))
+	}
+	if left := stored(t, m, c); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// The values of many checkpoints are read together only if all that the thread has fits in memory.
+func TestCopyOfALargeThreadReadsFewValuesAtOnce(t *testing.T) {
+	m, h, c := counted(t)
+	longThread(t, m, 20, 5)
+	for target, bytes := range map[string]int64{"small": 1 << 20, "large": 100} {
+		c.largest = 0
+		if n, err := h.CopyThreadBeyond(t.Context(), "t", target, bytes); n != 20 || err != nil {
+			t.Fatalf("%s: %d checkpoints, %v", target, n, err)
+		}
+		if want := map[string]int{"small": 100, "large": 5}[target]; c.largest != want {
+			t.Errorf("%s: %d values are read at once, want %d", target, c.largest, want)
+		}
+		wantCopy(t, m, "t", target)
+	}
+}
+
+// What changes while a thread is copied is told, and not left out of the copy.
+func TestCopyOfAThreadThatChanges(t *testing.T) {
+	for name, change := range map[string]func(*testing.T, *loci.Memory) error{
+		"checkpoints are erased": func(t *testing.T, m *loci.Memory) error {
+			_, err := checkpoint.Of(m).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest)
+			return err
+		},
+		"one gets another value": func(t *testing.T, m *loci.Memory) error {
+			in := locitest.Checkpoint("t", "", "c02", "c01", "{}", locitest.GraphState{"x": "9"}, locitest.GraphState{"x": "new"})
+			return checkpoint.Of(m).Put(t.Context(), in)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &interruptedStore{Store: locitest.OpenMemory()}
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+			locitest.CheckpointHistory(t, m, "t", "", 3, locitest.PlainState)
+			s.between = func() {
+				if err := change(t, m); err != nil {
+					t.Error(err)
 				}
 			}
-			inOrder := slices.IsSortedFunc(went, func(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) })
-			if !inOrder || len(went) < len(values)-50 {
-				t.Errorf("%d of %d values went, in order: %v", len(went), len(values), inOrder)
+			_, err := checkpoint.Of(m).CopyThreadBeyond(t.Context(), "t", "copy", 1)
+			wantError(t, err, "conflict the thread changed while it was copied")
+			if got := ids(t, m, "copy"); len(got) != 0 {
+				t.Errorf("copied %v", got)
 			}
 		})
 	}

@@ -104,7 +104,23 @@ func (v *storedValue) typed() Typed { return Typed{Type: v.body.Type, Data: []by
 
 // values reads the values of some records.
 func (c *Handle) values(ctx context.Context, ids []loci.ID) (map[loci.ID]*storedValue, error) {
-	out := make(map[loci.ID]*storedValue, len(ids))
+	records, err := c.valueRecords(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[loci.ID]*storedValue, len(records))
+	for i := range records {
+		v := &storedValue{Record: records[i]}
+		if err := loci.ReadBody(&v.Record, &v.body); err != nil {
+			return nil, err
+		}
+		out[v.ID] = v
+	}
+	return out, nil
+}
+
+// valueRecords reads some records of values, in no order.
+func (c *Handle) valueRecords(ctx context.Context, ids []loci.ID) (out []loci.Record, err error) {
 	for part := range slices.Chunk(ids, 500) {
 		f := c.filter(KindValue)
 		f.IDs = part
@@ -112,13 +128,7 @@ func (c *Handle) values(ctx context.Context, ids []loci.ID) (map[loci.ID]*stored
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range records {
-			v := &storedValue{Record: r}
-			if err := loci.ReadBody(&r, &v.body); err != nil {
-				return nil, err
-			}
-			out[r.ID] = v
-		}
+		out = append(out, records...)
 	}
 	return out, nil
 }

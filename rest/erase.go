@@ -23,6 +23,7 @@ type (
 		Body struct {
 			Selected int64 `json:"selected" doc:"How many memories the conditions select; of a session each message counts, of everything each part"`
 			Erased   int64 `json:"erased" doc:"0 without expect"`
+			Left     int64 `json:"left,omitempty" doc:"One request erases 4,000 at most. So many of those selected are left: ask again and expect them. Absent: none"`
 		} `nameHint:"ErasedMemories"`
 	}
 )
@@ -51,7 +52,7 @@ func (a *API) eraseRoute() {
 			}
 			q.Expect = *b.Expect
 			done, err := view.EraseMany(ctx, m, q, b)
-			out.Body.Selected, out.Body.Erased = done.Selected, done.Erased
+			out.Body.Selected, out.Body.Erased, out.Body.Left = done.Selected, done.Erased, done.Left
 			return out, err
 		})
 	})

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,6 +64,26 @@ func TestEraseMany(t *testing.T) {
 			t.Errorf("what another user has: %s", r.body)
 		}
 	})
+	// More than one request erases are left for another one, also when the first is asked again.
+	many := newBench(t, memory.Open(), nil)
+	lines := make([]string, 4000)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`"{\"type\":\"entity\",\"name\":\"e%d\",\"entityType\":\"x\",\"observations\":[\"o\"]}"`, i)
+	}
+	if r := many.send("POST", "/v1/import", `{"lines":[`+strings.Join(lines, ",")+`]}`); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	many.send("POST", "/v1/notes", `{"content":"one more"}`)
+	for _, c := range [][2]string{
+		{`{"all":true,"expect":4001}`, `{"selected":4001,"erased":4000,"left":1}`},
+		{`{"all":true,"expect":1}`, `{"selected":1,"erased":1}`},
+	} {
+		for range 2 {
+			if r := many.send("POST", "/v1/erase", c[0], "Idempotency-Key: expects "+fmt.Sprint(len(c[0]))); strings.TrimSpace(r.body) != c[1] {
+				t.Errorf("%s: %d %s; want %s", c[0], r.status, r.body, c[1])
+			}
+		}
+	}
 	reader := newBench(t, memory.Open(), func(o *Options) { o.Principal = principal(t, "ada", loci.ScopeWrite) })
 	if r := reader.send("POST", "/v1/erase", `{"all":true}`); r.status != 403 {
 		t.Errorf("without the scope delete: %d %s", r.status, r.body)

@@ -100,8 +100,9 @@ func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 
 // freeSlots takes the slots of the records of a change from them, if one of them is to get
 // the slot of another. That is seldom, and to take them costs as much as to put the records.
+// Records that are all new have none to give.
 func (t *tx) freeSlots(puts []loci.Put) error {
-	if len(puts) < 2 {
+	if len(puts) < 2 || !slices.ContainsFunc(puts, func(p loci.Put) bool { return !isNew(&p) }) {
 		return nil
 	}
 	pass := false

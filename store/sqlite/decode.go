@@ -114,7 +114,7 @@ func (c *bytesColumn) Scan(src any) error {
 	case []byte:
 		*c = v
 	case string:
-		*c = append((*c)[:0:0], v...)
+		*c = bytesColumn(v)
 	default:
 		return errors.New("a column of bytes holds something else")
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"testing"
+	"time"
 )
 
 // A column that holds what it should not is an error, never a wrong value; NULL leaves
@@ -25,5 +26,15 @@ func TestColumnsTakeWhatTheyShould(t *testing.T) {
 	}
 	if bytes != nil || text != "" || whole != (intColumn{}) || part != 0 || !whole.milli().IsZero() {
 		t.Errorf("NULL left %v, %v, %v, %v", bytes, text, whole, part)
+	}
+}
+
+// A bound of time that lies between two milliseconds leaves out the one before it.
+func TestBoundsBetweenMilliseconds(t *testing.T) {
+	t.Parallel()
+	for beyond, want := range map[time.Duration]int64{0: 5, 1: 6, time.Millisecond - 1: 6, time.Millisecond: 6} {
+		if got := firstMilli(time.UnixMilli(5).Add(beyond)); got != want {
+			t.Errorf("%d nanoseconds beyond 5: %d, want %d", beyond, got, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +73,42 @@ func TestManyInsertedOrNone(t *testing.T) {
 	}
 	asks(t, s, "SELECT count(*) FROM record", manyInserted)
 	checked(t, s)
+}
+
+// Records that are all new take no slots from others, so nobody asks who has them.
+func TestNewRecordsFreeNoSlots(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	c := manyNew(manyInserted)
+	for i := range c.Put {
+		c.Put[i].Record.Slot = fmt.Sprint("slot ", i)
+	}
+	asks := func(c loci.Change) (owners, frees bool) {
+		within(t, s.files[testTenant], func(tx *tx) error {
+			tx.closeStatements()
+			err := tx.change(&c, nil)
+			for query := range tx.stmts {
+				owners = owners || strings.Contains(query, "INDEXED BY record_slot")
+				frees = frees || strings.Contains(query, "SET slot = NULL")
+			}
+			return err
+		})
+		return owners, frees
+	}
+	if owners, frees := asks(c); owners || frees {
+		t.Error("new records ask for the slots of others")
+	}
+	for _, passes := range []bool{false, true} { // the two change places, or keep them
+		for i := range c.Put[:2] {
+			p := &c.Put[i]
+			p.Record.Version, p.History, p.SameText = p.Record.Version+1, nil, true
+			if passes {
+				p.Record.Slot = fmt.Sprint("slot ", 1-i)
+			}
+		}
+		if owners, frees := asks(loci.Change{Put: c.Put[:2], Events: c.Events[:2]}); !owners || frees != passes {
+			t.Errorf("those that change: ask %v, free %v; want %v", owners, frees, passes)
+		}
+	}
 }

@@ -54,8 +54,13 @@ func (f *file) recordsWith(
 	if placed {
 		columns = strings.Replace(columns, placeColumns, "", 1)
 	}
-	// With a limit, the rows of a query within another one come one by one and stay in their order.
-	return f.wholes(ctx, filter, placed, exact, yield, takenFrom[columns]+"("+query+" LIMIT -1)", args)
+	return f.wholes(ctx, filter, placed, exact, yield, takenInOrder(columns, query), args)
+}
+
+// takenInOrder is the query that takes the rows of another one with some columns. With a limit, the rows of a query
+// within another one come one by one and stay in their order. SQLite does so without one, too, but does not say so.
+func takenInOrder(columns, query string) string {
+	return takenFrom[columns] + "(" + query + " LIMIT -1)"
 }
 
 // byIDs is the query for the records of some ids. Whoever names ids mostly knows that the rest of a filter selects

@@ -104,6 +104,76 @@ func TestListingsUseTheirIndex(t *testing.T) {
 	}
 }
 
+// Rows are taken one by one, as the listing within has them: a page that ends early has read no more.
+func TestRowsAreTakenOneByOne(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	db := s.files[testTenant].readDB
+	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	placed := strings.Replace(recordColumns, placeColumns, "", 1)
+	streams := []stream{{1, "fact"}, {1, "rule"}, {2, "fact"}}
+	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending, loci.NewestFirst, loci.OldestFirst} {
+		for columns, listed := range map[string]func() (string, []any, bool){
+			placed: func() (string, []any, bool) { return listing(recordColumns, &here, nil, order) },
+			recordColumns: func() (string, []any, bool) {
+				if order.BySlot() {
+					return listing(recordColumns, &loci.Filter{}, nil, order)
+				}
+				return merged(recordColumns, &here, streams, nil, order)
+			},
+		} {
+			query, args, _ := listed()
+			within := plan(t, db, query, args...)
+			got := plan(t, db, takenInOrder(columns, query), append([]any{1}, args...)...)
+			within = strings.TrimPrefix(within, "COMPOUND QUERY\n")
+			first, rest, _ := strings.Cut(got, "\n")
+			more := strings.Count(rest, "\n") - strings.Count(within, "\n")
+			if !strings.HasPrefix(first, "CO-ROUTINE") || strings.Count(rest, "SCAN (") != 1 || more != 1 {
+				t.Errorf("order %d: the plan is\n%swant that of the listing, one row after the other:\n%s", order, got, within)
+			}
+		}
+	}
+}
+
+// A place that is not in a range neither widens nor closes it: the list goes on with what is in the range, or ends.
+func TestPlacesOutsideOfARange(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	for _, slot := range []string{"a", "b", "c", "d"} {
+		c := note("walrus " + slot)
+		c.Put[0].Record.Slot = slot
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		order loci.Order
+		after string
+		want  string
+	}{
+		{loci.SlotDescending, "z", "cb"}, {loci.SlotDescending, "d", "cb"}, {loci.SlotDescending, "c", "b"},
+		{loci.SlotDescending, "a", ""}, {loci.SlotAscending, "a", "bc"}, {loci.SlotAscending, "b", "c"}, {loci.SlotAscending, "z", ""},
+	} {
+		for _, kinds := range [][]loci.Kind{{loci.KindFact}, {loci.KindFact, loci.KindRule}} { // one place, and two
+			f := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: kinds}
+			f.Slots = loci.SlotRange{From: "b", To: "d"}
+			at := page.RecordCursor(&loci.Record{ID: loci.ID{0xff}, Slot: c.after}, c.order)
+			if c.order == loci.SlotDescending {
+				at = page.RecordCursor(&loci.Record{Slot: c.after}, c.order)
+			}
+			records, _, err := s.Records(t.Context(), testTenant, f, loci.Page{Order: c.order, Cursor: at})
+			got := ""
+			for i := range records {
+				got += records[i].Slot
+			}
+			if got != c.want || err != nil {
+				t.Errorf("order %d after %s: %q, %v; want %q", c.order, c.after, got, err, c.want)
+			}
+		}
+	}
+}
+
 // A list by time is read in the order of its index, one stream for each kind in each namespace,
 // whatever else the filter says. Nothing is sorted, so a page costs only its rows and those it
 // passes over.

@@ -274,6 +274,32 @@ func TestALoadGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// What another process writes while the last part of an index is read is in it, also when this one has heard of that
+// before.
+func TestALoadTakesWhatOthersWrite(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	s := openFile(t, path)
+	parts, reached, goOn := 0, make(chan struct{}), make(chan struct{})
+	s.reading = func(key index.Key) {
+		if key.Namespace != (loci.Namespace{"large"}).Key() {
+			return
+		}
+		if parts++; parts == 3 {
+			close(reached)
+			<-goOn
+		}
+	}
+	expectWalruses(t, s, "small", 1)
+	var searches sync.WaitGroup
+	searches.Go(func() { expectWalruses(t, s, "large", 2) })
+	<-reached
+	fill(t, openFile(t, path), "large", 8) // with a walrus
+	expectWalruses(t, s, "small", 1)
+	close(goOn)
+	searches.Wait()
+}
+
 // When another process has changed much, the index is brought up to date beside the searches of
 // others.
 func TestNobodyWaitsForTheChangesOfAnother(t *testing.T) {

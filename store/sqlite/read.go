@@ -281,6 +281,14 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	case exact:
 		query := "SELECT count(*), coalesce(sum(r.live), 0), coalesce(sum(r.passage_count), 0), coalesce(sum(octet_length(r.text)), 0), coalesce(sum(" + unembedded + "), 0) FROM record r WHERE " + c.String()
 		err = f.readRow(ctx, query, append(space, c.args...), &n.Records, &n.Live, &n.Passages, &n.Bytes, &n.Unembedded)
+	case filter.Space.IsZero():
+		err = f.recordsWith(ctx, recordColumns, &filter, nil, unordered, func(r *loci.Record) bool {
+			n.Records, n.Passages, n.Bytes = n.Records+1, n.Passages+int64(len(r.Passages)), n.Bytes+int64(len(r.Text))
+			if r.Live {
+				n.Live++
+			}
+			return true
+		})
 	default:
 		query := "SELECT " + recordColumns + ", " + unembedded + " FROM record r JOIN namespace s ON s.n = r.namespace WHERE " + c.String()
 		var lacking bool

@@ -67,7 +67,7 @@ func (f *file) scrubLater() {
 // putsOff reports whether a step puts off the pass that is to come.
 func (s *scrubber) putsOff(now time.Time) bool { return now.Add(s.pause).Before(s.latest) }
 
-// startScrub asks for a pass.
+// startScrub asks for a pass, and for a pass of the tidier if there were steps that have asked for none.
 func (f *file) startScrub() {
 	s := &f.scrub
 	s.mu.Lock()
@@ -75,6 +75,7 @@ func (f *file) startScrub() {
 	if s.later != nil {
 		s.later.Stop()
 		s.later = nil
+		f.startTidy()
 	}
 	if s.running || s.stopped {
 		s.again = true

@@ -225,3 +225,45 @@ func TestNoLimitIsABareParameter(t *testing.T) {
 		}
 	}
 }
+
+// A chain that begins again begins with nothing, whatever comes in the same transaction.
+func TestChainsBeginWithNothing(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	within(t, s.files[testTenant], func(tx *tx) error {
+		if err := tx.exec("DELETE FROM event"); err != nil {
+			return err
+		}
+		if err := tx.restartChain(); err != nil {
+			return err
+		}
+		first := note("first").Events[0]
+		if err := tx.events([]loci.Event{first}); err != nil {
+			return err
+		}
+		at, err := tx.place(first.Namespace, false)
+		first.Mark = at.mark
+		if first.Seal(loci.Hash{}); first.Hash != tx.head {
+			t.Error("the first event of a new chain follows one of the old")
+		}
+		return err
+	})
+}
+
+// What is remembered of a file is remembered from one write to the next, also after its tenant was erased once.
+func TestPlacesAreRemembered(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	if err := s.EraseTenant(t.Context(), testTenant); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, "another walrus")
+	within(t, s.files[testTenant], func(tx *tx) error {
+		if len(tx.places) != 1 {
+			t.Errorf("%d places are remembered", len(tx.places))
+		}
+		return nil
+	})
+}

@@ -54,6 +54,38 @@ func TestLastStepWaitsForTheWipingOfAll(t *testing.T) {
 	}
 }
 
+// The kept index is made again without what steps erased when the last of them is done, or whoever waits for
+// what others erased: a pass costs what the index holds, so none begins in the middle.
+func TestStepsAreTidiedTogether(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]func(loci.ID) loci.Change{
+		"the last one erases": func(id loci.ID) loci.Change {
+			return loci.Change{Erase: []loci.Erase{{ID: id, Version: 1}}, Last: true}
+		},
+		"the last one waits": func(loci.ID) loci.Change { return loci.Change{Settled: true, Last: true} },
+	} {
+		s, later, _ := stepsBegun(t, t.TempDir(), time.Hour)
+		tidier := &s.files[testTenant].shelf.tidier
+		asked := func() <-chan struct{} { // another one for each time that somebody asks
+			tidier.tidyMu.Lock()
+			defer tidier.tidyMu.Unlock()
+			return tidier.done
+		}
+		before := asked()
+		select {
+		case <-before:
+		default:
+			t.Errorf("%s: a step began to tidy", name)
+		}
+		if err := s.Apply(t.Context(), testTenant, last(later)); err != nil {
+			t.Fatal(err)
+		}
+		if asked() == before {
+			t.Errorf("%s: nobody tidies", name)
+		}
+	}
+}
+
 // Where no last step comes, what was erased is wiped soon.
 func TestStepsWithoutALastOneAreWiped(t *testing.T) {
 	t.Parallel()

@@ -59,3 +59,22 @@ func TestWhatNamesNoTaker(t *testing.T) {
 		}
 	}
 }
+
+// A query that has ended holds nothing.
+func TestTakersLeave(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	mine := &wholeRows{yield: func(*loci.Record) bool { return true }}
+	err := s.files[testTenant].taken(t.Context(), mine, func(number int64) (string, []any) {
+		if g, _ := (*takers.at.Load())[number].(*guarded); g == nil || g.taker != mine {
+			t.Error("the number is not that of the query's own")
+		}
+		return "SELECT " + takeFunction + "(?, " + recordColumns + ") FROM record r JOIN namespace s ON s.n = r.namespace", []any{number}
+	})
+	for number, other := range *takers.at.Load() {
+		if g, _ := other.(*guarded); g != nil && g.taker == mine {
+			t.Errorf("it is still taker %d: %v", number, err)
+		}
+	}
+}

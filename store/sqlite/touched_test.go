@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -128,5 +130,63 @@ func TestPagesAreFollowedWhenTheLogBeginsAgain(t *testing.T) {
 	}
 	if whole, pages := tracked(t, s); !whole || pages < before+3*100 {
 		t.Errorf("followed %v, %d pages to look at; before three large notes there were %d", whole, pages, before)
+	}
+}
+
+// A log is read as far as its last whole commit, and what is behind that again next time. A log that cannot be
+// read is no empty one.
+func TestLogsAreReadToTheLastCommit(t *testing.T) {
+	t.Parallel()
+	log, err := os.Create(filepath.Join(t.TempDir(), "x-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := touched{log: log, pages: map[int64]struct{}{}}
+	if err := p.harvest(); err != nil {
+		t.Errorf("an empty log: %v", err)
+	}
+	var written []byte
+	frames := func(ends ...uint32) { // of pages of 8 bytes, each with the size of the file that it ends a commit with
+		for _, size := range ends {
+			written = binary.BigEndian.AppendUint32(written, uint32(len(written)))
+			written = binary.BigEndian.AppendUint32(written, size)
+			written = append(written, "saltsalt........pageof08"...)
+		}
+		if _, err := log.WriteAt(written, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written = append(written, "magic...\x00\x00\x00\x08....saltsalt........"...)
+	for _, c := range []struct {
+		ends   []uint32
+		frames int64
+		pages  int
+	}{{nil, 0, 0}, {[]uint32{0, 5}, 2, 2}, {[]uint32{0}, 2, 3}, {[]uint32{6}, 4, 4}} {
+		frames(c.ends...)
+		if err := p.harvest(); err != nil || p.place.frames != c.frames || len(p.pages) != c.pages {
+			t.Errorf("after %v: %d frames, %d pages, %v; want %d and %d", c.ends, p.place.frames, len(p.pages), err, c.frames, c.pages)
+		}
+	}
+	if err := log.Truncate(logHeader / 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.harvest(); err == nil {
+		t.Error("half a header is a log that was cut")
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.harvest(); err == nil {
+		t.Error("a log that cannot be read is one that was cut")
+	}
+}
+
+// Each process follows a file under a name of its own.
+func TestFollowersAreToldApart(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	eraseOne(t, s, save(t, s, "walrus"))
+	if token := s.files[testTenant].touched.token; len(token) != 16 || bytes.Equal(token, make([]byte, 16)) {
+		t.Errorf("it follows as %x", token)
 	}
 }

@@ -292,10 +292,10 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	if t.erased {
 		if slices.ContainsFunc(batch, func(j *job) bool { return !j.more }) {
 			f.startScrub() // before anybody is told, so that who waits for the wiping finds it under way
+			f.startTidy()
 		} else {
-			f.scrubLater()
+			f.scrubLater() // and tidy then: a pass in the middle would be one too many
 		}
-		f.startTidy()
 	}
 	return outcome, nil
 }

@@ -133,10 +133,19 @@ export class Memories {
 
   /**
    * Erases what all conditions select, for good; `all` is everything, and allows no other condition. Without `expect` it counts them and erases nothing;
-   * with it, nothing is erased unless so many are selected.
+   * with it, nothing is erased unless so many are selected. More than the server erases with one request are several. If others erase some of them
+   * meanwhile, the next request is refused: count again.
    */
-  erase(given: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number }> {
-    return this.#t.send({ method: "POST", path: "/v1/erase", reply: shapes.erasedMemories, body: given, writes: true }, o);
+  async erase(given: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number }> {
+    const ask = (body: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number; left?: number }> =>
+      this.#t.send({ method: "POST", path: "/v1/erase", reply: shapes.erasedMemories, body, writes: true }, o);
+    let { selected, erased, left } = await ask(given, o);
+    while (left) {
+      const key = o?.idempotencyKey;
+      const more = await ask({ ...given, expect: left }, key === undefined ? o : { ...o, idempotencyKey: `${key}/${left}` });
+      [erased, left] = [erased + more.erased, on(left, more.left, "what it erased")];
+    }
+    return { selected, erased };
   }
 
   /** Says that a note, a fact or a rule still holds. */

@@ -110,6 +110,21 @@ it("erases many memories", async () => {
   await expect(memories.erase({})).rejects.toThrow("say what to erase");
 });
 
+it("erases many memories with several requests", async () => {
+  const sent = [];
+  let replies = [{ selected: 9, erased: 4, left: 5 }, { selected: 5, erased: 3, left: 1 }, { selected: 1, erased: 1 }];
+  const fetch = async (_, { body, headers }) => {
+    sent.push([JSON.parse(body).expect, new Headers(headers).get("idempotency-key")]);
+    return Response.json(replies[sent.length - 1]);
+  };
+  const { memories } = new LociClient({ baseUrl: server.url, fetch });
+  expect(await memories.erase({ tags: ["trip"], expect: 9 }, { idempotencyKey: "once" })).toEqual({ selected: 9, erased: 8 });
+  expect(sent).toEqual([[9, "once"], [5, "once/5"], [1, "once/1"]]);
+  sent.length = 0;
+  replies = [{ selected: 9, erased: 4, left: 5 }, { selected: 5, erased: 0, left: 5 }];
+  await expect(memories.erase({ tags: ["trip"], expect: 9 })).rejects.toThrow("does not end");
+});
+
 it("has the verbs of their lifecycle", async () => {
   const [note, rule] = [(await of("note")).id, (await of("rule")).id];
   expect((await client.memories.confirm(note)).state).toBe("live");

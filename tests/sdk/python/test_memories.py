@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 
+import httpx
 import pytest
 from conftest import Server
 
@@ -121,6 +122,23 @@ def test_erase_many(everything):
     assert client.memories.page(kind=["note"])["memories"] != []
     with pytest.raises(LociError, match="say what to erase"):
         memories.erase()
+
+
+def test_an_erase_of_many_takes_several_requests():
+    sent, replies = [], []
+
+    def answer(request):
+        sent.append((json.loads(request.content)["expect"], request.headers.get("Idempotency-Key")))
+        return httpx.Response(200, json=replies[len(sent) - 1])
+
+    with Loci("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as client:
+        replies[:] = [{"selected": 9, "erased": 4, "left": 5}, {"selected": 5, "erased": 3, "left": 1}, {"selected": 1, "erased": 1}]
+        assert client.memories.erase(tags=["trip"], expect=9, idempotency_key="once") == {"selected": 9, "erased": 8}
+        assert sent == [(9, "once"), (5, "once/5"), (1, "once/1")]
+        sent.clear()
+        replies[:] = [{"selected": 9, "erased": 4, "left": 5}, {"selected": 5, "erased": 0, "left": 5}]
+        with pytest.raises(LociError, match="does not end"):
+            client.memories.erase(tags=["trip"], expect=9)
 
 
 def test_waiting_and_not(everything):

@@ -420,9 +420,13 @@ class ImportReport(_ImportReport, total=False):
     moved: int  # ids of the lines that stand for others here
 
 
-class ErasedMemories(TypedDict):
+class _ErasedMemories(TypedDict):
     selected: int  # how many memories the conditions select
     erased: int
+
+
+class ErasedMemories(_ErasedMemories, total=False):
+    left: int  # the client asks for these itself: no reply of its methods has it
 
 
 class Stats(TypedDict):

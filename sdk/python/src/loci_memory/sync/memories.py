@@ -93,6 +93,8 @@ class Memories:
         """Erases what all conditions select, for good; `all` is everything, and allows no other condition.
 
         Without `expect` it counts them and erases nothing. With it, nothing is erased unless so many are selected.
+        More than the server erases with one request are several. If others erase some of them meanwhile, the next
+        request is refused: count again.
         `kinds` are fact (notes, too), item, rule, episode and session, which goes with its messages, by kind alone.
         """
         body = given(
@@ -103,7 +105,12 @@ class Memories:
             namespace=some_texts("namespace", namespace),
             expect=expect,
         )
-        return self._transport.run(view.erase(body), idempotency_key=idempotency_key)
+        done = self._transport.run(view.erase(body), idempotency_key=idempotency_key)
+        while left := done.pop("left", 0):
+            key = None if idempotency_key is None else f"{idempotency_key}/{left}"
+            more = self._transport.run(view.erase({**body, "expect": left}), idempotency_key=key)
+            done = {"selected": done["selected"], "erased": done["erased"] + more["erased"], "left": on(left, more.get("left", 0), "what it erased")}
+        return done
 
     def confirm(self, id: str, *, idempotency_key: str | None = None) -> Entry:
         """Says that a note, a fact or a rule still holds."""
