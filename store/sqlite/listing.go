@@ -27,7 +27,7 @@ func (f *file) recordsWith(
 	placed := onePlace(filter)
 	if order == unordered {
 		taken := takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
-		if !placed {
+		if !placed && len(filter.IDs) > 0 {
 			rest := *filter
 			rest.IDs = nil
 			query, args := byIDs(taken, filter.IDs)
