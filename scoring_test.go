@@ -44,8 +44,8 @@ func decimal(t *testing.T, text string) float64 {
 // through those about states.
 func TestScoringPage(t *testing.T) {
 	formulas, measured, _ := strings.Cut(readFile(t, "docs/scoring.md"), "\n## Score of a search\n")
-	if len(tables(measured)) != 3 {
-		t.Error("behind the formulas stand three tables of what was measured, and nothing else")
+	if len(tables(measured)) != 4 {
+		t.Error("behind the formulas stand four tables of what was measured, and nothing else")
 	}
 	all := tables(formulas)
 	if len(all) != 6 || len(all[0]) < 10 || len(all[1]) < 5 || len(all[2]) < 10 {
