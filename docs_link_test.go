@@ -7,10 +7,13 @@ package loci_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"go/parser"
 	gotoken "go/token"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,16 +108,41 @@ func TestConfigurationsAreValid(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	file := filepath.Join(dir, "loci.yaml")
+	certificate, key := certified(t, dir)
 	for name, text := range configurations {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		doctor := exec.Command(program, "--config", file, "--store", "memory:", "doctor")
 		doctor.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
+		if strings.Contains(text, "tls_cert:") { // the files that it names are elsewhere
+			doctor.Env = append(doctor.Env, "LOCI_HTTP_TLS_CERT="+certificate, "LOCI_HTTP_TLS_KEY="+key)
+		}
 		if out, err := doctor.CombinedOutput(); err != nil || bytes.Contains(out, []byte("fail\t")) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
+}
+
+// certified writes a certificate and its key.
+func certified(t *testing.T, dir string) (certificate, key string) {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	pair := s.TLS.Certificates[0]
+	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, block *pem.Block) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("tls.crt", &pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}),
+		write("tls.key", &pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
 // TestReadmeProgramRuns runs the program in README.md as it stands there. The
