@@ -31,10 +31,11 @@ def alone(url: str | None, settings: Mapping[str, Any]) -> None:
 
 
 def checked(client: C, kind: type[C], name: str = "client") -> C:
-    """Refuses what is no client of a kind: the first call would fail, and not say why."""
-    if not isinstance(client, kind):
+    """Refuses what is no client of a kind: the first call would fail, and not say why. What stands in for one, as in tests, is taken."""
+    given: object = client
+    if isinstance(given, (Loci, AsyncLoci, str, bytes, Mapping, list, tuple)) and not isinstance(given, kind):
         article = "an" if kind is AsyncLoci else "a"
-        raise LociError("invalid", f"{name} must be {article} {kind.__name__}, not {type(client).__name__}", recovery=f"Give {kind.__name__}(url).")
+        raise LociError("invalid", f"{name} must be {article} {kind.__name__}, not {type(given).__name__}", recovery=f"Give {kind.__name__}(url).")
     return client
 
 
