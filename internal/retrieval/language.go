@@ -258,6 +258,7 @@ func germanStem(word string) string {
 // dutchStem takes off the endings of nouns, adjectives and verbs. What spelling doubles where no ending
 // follows, or because one does, is written once: boom, bomen; pot, potten; brief, brieven.
 func dutchStem(word string) string {
+	//nolint:misspell // it is Dutch
 	word = strip(word, 3, "heden", "tjes", "tje", "eren", "en", "es", "te", "de", "e", "s", "t")
 	n := len(word)
 	switch {
