@@ -284,6 +284,10 @@ var upkeepOperations = []operation{
 		details := map[string]any{"operation": "save_note", "times": 3}
 		d.ok(nil, d.e.RecordRefusal(d.Context(), locitest.Tenant(d, "t"), "key:1", "r", details))
 	}},
+	{"Memory.EraseThese", func(d *desk) {
+		ids := []loci.ID{locitest.Save(d, d.m, "one"), locitest.Save(d, d.m, "another")}
+		d.ok(d.m.EraseThese(d.Context(), loci.EraseQuery{All: true}, ids, nil))
+	}},
 	{"Memory.EraseAll", func(d *desk) {
 		d.wrote("again", 2)
 		d.ok(d.tree.Write(d.Context(), "/again", "x", nil))
@@ -351,7 +355,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		sessionOperations, checkpointOperations, treeOperations, upkeepOperations) {
 		have[op.method] = true
 	}
-	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase Episode Episodes Events Export Fact Facts History Items" +
+	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase EraseFilter Episode Episodes Events Export Fact Facts History Items" +
 		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
 		" At Complete Count Event Features Namespace Namespaces NewID Now Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features

@@ -66,8 +66,15 @@ type EraseQuery struct {
 	// Expect is how many records must be selected, as counted before; with any
 	// other number nothing is erased.
 	Expect int64
+}
 
-	Most int64 // how many of them go in this call, unless 0: for the rest, call again and expect fewer
+// Check refuses a number of selected records that is not the one expected, with Conflict.
+func (q *EraseQuery) Check(selected int64) error {
+	if selected == q.Expect {
+		return nil
+	}
+	return &Error{Code: Conflict, Msg: fmt.Sprintf("nothing was erased: %d are selected, not %d", selected, q.Expect),
+		Recovery: "Count again and repeat the call with the number you see."}
 }
 
 // EraseAll removes many records at once, in or below the handle's namespace. It refuses a
@@ -75,50 +82,50 @@ type EraseQuery struct {
 // with Conflict. It works in batches: if it is stopped half way, it says how many it has
 // erased, which are wiped within seconds; run it again for the rest.
 func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done int64)) (erased int64, err error) {
-	f, err := m.eraseFilter(q)
+	f, err := m.EraseFilter(q)
 	if err != nil {
 		return 0, err
 	}
 	// The ids are settled before the first of them goes: what others store from now
 	// on is not part of the selection.
 	ids, err := m.selectedIDs(ctx, f)
-	if err != nil {
+	if err = cmp.Or(err, q.Check(int64(len(ids)))); err != nil {
 		return 0, err
 	}
-	if int64(len(ids)) != q.Expect {
-		return 0, &Error{Code: Conflict, Msg: fmt.Sprintf("nothing was erased: %d are selected, not %d", len(ids), q.Expect),
-			Recovery: "Count again and repeat the call with the number you see."}
-	}
-	ids = ids[:min(len(ids), int(cmp.Or(max(q.Most, 0), q.Expect)))]
-	for batch := f; len(ids) > 0; {
+	return m.EraseThese(ctx, q, ids, progress)
+}
+
+// EraseThese erases, in batches, what [Memory.EraseFilter] selects of some ids. Expect is ignored.
+func (m *Memory) EraseThese(
+	ctx context.Context, q EraseQuery, ids []ID, progress func(done int64),
+) (erased int64, err error) {
+	batch, err := m.EraseFilter(q)
+	for err == nil && len(ids) > 0 {
 		batch.IDs = ids[:min(len(ids), 200)]
 		ids = ids[len(batch.IDs):]
-		n, err := Commit(ctx, m, "erase all", nil, func(now time.Time) (Decision[int], error) {
+		var n int
+		n, err = Commit(ctx, m, "erase all", nil, func(now time.Time) (Decision[int], error) {
 			current, _, err := m.engine.store.Records(ctx, m.view.Tenant, batch, Page{Limit: len(batch.IDs)})
 			d := Decision[int]{Change: m.eraseChange(current, now), Reply: len(current)}
 			d.Change.More, d.Change.Last = len(ids) > 0, len(ids) == 0 && erased > 0
 			d.Change.Settled = d.Change.Last // others may have erased the last ones
 			return d, err
 		})
-		if err != nil {
-			return erased, err
-		}
-		erased += int64(n)
-		if progress != nil {
+		if erased += int64(n); err == nil && progress != nil {
 			progress(erased)
 		}
 	}
-	return erased, nil
+	return erased, err
 }
 
 // selectedIDs lists the ids of all that a filter selects, owners before their parts:
 // when the erase stops half way, no session is left without some of its messages.
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	var others []ID
-	owners := m.engine.owners()
 	err = m.eachPage(ctx, f, Page{Limit: 1000, NoText: true}, func(records []Record) error {
 		for i := range records {
-			if slices.Contains(owners, records[i].Kind) {
+			owner, ok := m.engine.featureOf(records[i].Kind).(Eraser)
+			if ok && owner.Kinds()[0].Kind == records[i].Kind {
 				ids = append(ids, records[i].ID)
 			} else {
 				others = append(others, records[i].ID)
@@ -131,7 +138,7 @@ func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error
 
 // CountErase says how many records an EraseQuery selects now; Expect is ignored.
 func (m *Memory) CountErase(ctx context.Context, q EraseQuery) (int64, error) {
-	f, err := m.eraseFilter(q)
+	f, err := m.EraseFilter(q)
 	if err != nil {
 		return 0, err
 	}
@@ -139,7 +146,8 @@ func (m *Memory) CountErase(ctx context.Context, q EraseQuery) (int64, error) {
 	return counts.Records, err
 }
 
-func (m *Memory) eraseFilter(q EraseQuery) (Filter, error) {
+// EraseFilter is what an EraseQuery selects, Expect aside, and refuses what says nothing.
+func (m *Memory) EraseFilter(q EraseQuery) (Filter, error) {
 	tags, err := CheckTags(q.Tags)
 	if err != nil {
 		return Filter{}, err

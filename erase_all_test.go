@@ -164,26 +164,36 @@ func TestEraseAllStopsHalfWay(t *testing.T) {
 	})
 }
 
-// An erase of many waits once until all of it is wiped, and takes no more than it is to take.
+// An erase of many waits once until all of it is wiped, and one of some ids takes no others.
 func TestEraseAllOfSome(t *testing.T) {
 	s := &eraseNoting{Store: locitest.OpenMemory()}
 	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{KeepDuplicates: true}}), "u")
 	locitest.SaveMany(t, m, 450, func(i int) string { return fmt.Sprint("old ", i) })
+	var ids []loci.ID
+	for _, f := range locitest.AllFacts(t, m) {
+		ids = append(ids, f.ID)
+	}
 	for _, c := range []struct {
-		expect, most, erased int64
-		waits                string
+		erase  func() (int64, error)
+		erased int64
+		waits  string
 	}{
-		{450, 300, 300, "200 more, 100 last settled"}, {150, 100, 100, "100"}, {50, 0, 50, "50"},
+		{func() (int64, error) { return m.EraseThese(t.Context(), loci.EraseQuery{All: true}, ids[:300], nil) }, 300, "200 more, 100 last settled"},
+		{func() (int64, error) {
+			return m.EraseThese(t.Context(), loci.EraseQuery{Tags: []string{"x"}}, ids[300:], nil)
+		}, 0, ""},
+		{func() (int64, error) { return m.EraseThese(t.Context(), loci.EraseQuery{}, ids[300:], nil) }, -1, ""},
+		{func() (int64, error) { return m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: 150}, nil) }, 150, "150"},
 	} {
 		s.changes = nil
-		n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: c.expect, Most: c.most}, nil)
-		if got := strings.Join(s.changes, ", "); n != c.erased || err != nil || got != c.waits {
-			t.Errorf("%d of %d: erased %d, %v, in changes of %s; want %s", c.most, c.expect, n, err, got, c.waits)
+		n, err := c.erase()
+		if c.erased < 0 {
+			locitest.WantCode(t, err, loci.Invalid)
+			continue
 		}
-	}
-	locitest.SaveMany(t, m, 2, func(i int) string { return fmt.Sprint("new ", i) })
-	if n, err := m.EraseAll(t.Context(), loci.EraseQuery{All: true, Expect: 2, Most: -1}, nil); n != 2 || err != nil {
-		t.Errorf("none is said: %d, %v", n, err)
+		if got := strings.Join(s.changes, ", "); n != c.erased || err != nil || got != c.waits {
+			t.Errorf("erased %d, %v, in changes of %s; want %d in %s", n, err, got, c.erased, c.waits)
+		}
 	}
 }
 

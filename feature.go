@@ -142,16 +142,6 @@ func (e *Engine) learnKinds() {
 // together; nil for any other kind.
 func (e *Engine) featureOf(kind Kind) Feature { return e.keepers[kind] }
 
-// owners are the first kinds of features whose records are erased one by one.
-func (e *Engine) owners() (kinds []Kind) {
-	for _, f := range e.opts.Features {
-		if _, ok := f.(Eraser); ok {
-			kinds = append(kinds, f.Kinds()[0].Kind)
-		}
-	}
-	return kinds
-}
-
 // checkPuts refuses a change that puts a record outside of the handle's namespace, or
 // one of a kind that this engine does not keep: nothing would erase or export it.
 func (m *Memory) checkPuts(c *Change) error {

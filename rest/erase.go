@@ -15,15 +15,17 @@ type eraseRequest struct {
 	Filter    map[string]any `json:"filter,omitempty" doc:"Conditions on metadata, the subject and predicate of facts, and the fields of items"`
 	Namespace []string       `json:"namespace,omitempty" doc:"In or below this namespace, relative to the caller's own"`
 	Expect    *int64         `json:"expect,omitempty" minimum:"0" doc:"How many memories must be selected; with any other number nothing is erased. Absent: they are counted, and nothing is erased"`
+	Cursor    string         `json:"cursor,omitempty" doc:"The next_cursor of the reply before: goes on without counting, with its conditions. expect is what it said is left, and no more go"`
 }
 
 type (
 	eraseInput  struct{ Body eraseRequest }
 	eraseOutput struct {
 		Body struct {
-			Selected int64 `json:"selected" doc:"How many memories the conditions select; of a session each message counts, of everything each part"`
-			Erased   int64 `json:"erased" doc:"0 without expect"`
-			Left     int64 `json:"left,omitempty" doc:"One request erases 4,000 at most. So many of those selected are left: ask again and expect them. Absent: none"`
+			Selected int64  `json:"selected" doc:"How many memories the conditions select; of a session each message counts, of everything each part"`
+			Erased   int64  `json:"erased" doc:"0 without expect"`
+			Left     int64  `json:"left,omitempty" doc:"One request erases 4,000 at most. So many of those selected are left: ask again with next_cursor and expect them. Absent: none"`
+			Next     string `json:"next_cursor,omitempty" doc:"Goes on; absent at the end"`
 		} `nameHint:"ErasedMemories"`
 	}
 )
@@ -46,13 +48,17 @@ func (a *API) eraseRoute() {
 				}
 			}
 			out = &eraseOutput{}
+			if b.Expect == nil && b.Cursor != "" {
+				return nil, &loci.Error{Code: loci.Invalid, Msg: "cursor needs expect", Recovery: "Expect what the reply before said is left."}
+			}
 			if b.Expect == nil {
 				out.Body.Selected, err = m.CountErase(ctx, q)
 				return out, err
 			}
 			q.Expect = *b.Expect
-			done, err := view.EraseMany(ctx, m, q, b)
-			out.Body.Selected, out.Body.Erased, out.Body.Left = done.Selected, done.Erased, done.Left
+			done, err := view.EraseMany(ctx, m, q, b.Cursor, b)
+			out.Body.Selected, out.Body.Erased = done.Selected, done.Erased
+			out.Body.Left, out.Body.Next = done.Left, done.Next
 			return out, err
 		})
 	})

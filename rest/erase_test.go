@@ -74,14 +74,26 @@ func TestEraseMany(t *testing.T) {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
 	many.send("POST", "/v1/notes", `{"content":"one more"}`)
-	for _, c := range [][2]string{
-		{`{"all":true,"expect":4001}`, `{"selected":4001,"erased":4000,"left":1}`},
-		{`{"all":true,"expect":1}`, `{"selected":1,"erased":1}`},
+	var cursor string
+	for i, c := range [][2]string{
+		{`{"all":true,"expect":4001}`, `{"selected":4001,"erased":4000,"left":1,"next_cursor":"`},
+		{`{"all":true,"expect":1,"cursor":"%s"}`, `{"selected":1,"erased":1}`},
 	} {
+		body := strings.Replace(c[0], "%s", cursor, 1)
 		for range 2 {
-			if r := many.send("POST", "/v1/erase", c[0], "Idempotency-Key: expects "+fmt.Sprint(len(c[0]))); strings.TrimSpace(r.body) != c[1] {
-				t.Errorf("%s: %d %s; want %s", c[0], r.status, r.body, c[1])
+			r := many.send("POST", "/v1/erase", body, fmt.Sprint("Idempotency-Key: ", i))
+			if !strings.HasPrefix(r.body, c[1]) {
+				t.Errorf("%s: %d %s; want %s", body, r.status, r.body, c[1])
 			}
+			_, cursor, _ = strings.Cut(r.body, `"next_cursor":"`)
+			cursor, _, _ = strings.Cut(cursor, `"`)
+		}
+	}
+	for body, says := range map[string]string{
+		`{"all":true,"cursor":"x"}`: "cursor needs expect", `{"all":true,"expect":1,"cursor":"x"}`: "send next_cursor of the reply before",
+	} {
+		if r := many.send("POST", "/v1/erase", body); r.status != 400 || !strings.Contains(r.body, says) {
+			t.Errorf("%s: %d %s", body, r.status, r.body)
 		}
 	}
 	reader := newBench(t, memory.Open(), func(o *Options) { o.Principal = principal(t, "ada", loci.ScopeWrite) })

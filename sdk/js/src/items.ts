@@ -1,5 +1,5 @@
 import { errorOfProblem, LociError } from "./errors.js";
-import { listed, parts, type CallOptions, type Transport } from "./transport.js";
+import { forPart, listed, parts, type CallOptions, type Transport } from "./transport.js";
 import { shapes } from "./reply.js";
 
 /** A JSON object under a key of a namespace. */
@@ -121,10 +121,10 @@ export class Items {
     const writes = (op: ItemOperation): boolean => op.op === "put" || op.op === "delete";
     const order = operations.map((_, i) => i);
     const results = new Array<ItemOutcome>(operations.length);
-    let part = 0;
-    for (const chunk of chunks([...order.filter((i) => !writes(operations[i]!)), ...order.filter((i) => writes(operations[i]!))], operations)) {
-      const call = o.idempotencyKey === undefined || part === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${part}` };
-      part++;
+    const all = chunks([...order.filter((i) => !writes(operations[i]!)), ...order.filter((i) => writes(operations[i]!))], operations);
+    forPart(o, Math.max(0, all.length - 1)); // a key without room for the last one is refused before anything is sent
+    for (const [part, chunk] of all.entries()) {
+      const call = forPart(o, part);
       const request = { method: "POST", path: "/v1/items/batch", reply: shapes.results, body: { operations: chunk.map((i) => operations[i]) }, writes: chunk.some((i) => writes(operations[i]!)) } as const;
       const reply = await this.#t.send<{ results: (Omit<ItemOutcome, "error"> & { error?: unknown })[] }>(request, call);
       if (reply.results.length !== chunk.length || reply.results.some((one, i) => one.op !== operations[chunk[i]!]!.op)) {

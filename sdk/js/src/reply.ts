@@ -134,7 +134,7 @@ export const shapes = {
   places: { namespaces: [place], outside: [place], "next_cursor?": "string" },
   stats: { counts: "object", total: "number", states: "object" },
   exported: { lines: ["string"], left_out: "number" },
-  erasedMemories: { selected: "number", erased: "number", "left?": "number" },
+  erasedMemories: { selected: "number", erased: "number", "left?": "number", "next_cursor?": "string" },
   importReport: { format: "string", created: "number", existing: "number", conflicts: "number" },
   sessions: { sessions: [session], "next_cursor?": "string" },
   cleared: { sessions: "number", messages: "number" },

@@ -1,5 +1,5 @@
 import type { Correction, NamedTime } from "./memories.js";
-import { listed, on, parts, segment, type CallOptions, type Transport } from "./transport.js";
+import { forPart, listed, on, parts, segment, type CallOptions, type Transport } from "./transport.js";
 import { session as shape, shapes } from "./reply.js";
 
 /** A message in LangChain's stored form. */
@@ -189,9 +189,10 @@ export class Sessions {
    */
   async append(id: string, messages: NewMessage[], o: CallOptions = {}): Promise<Appended> {
     listed("messages", messages);
+    if (messages.length > batch) forPart(o, messages.length - 1); // a key without room for the last part is refused before anything is sent
     let done: Appended | undefined;
     for (let from = 0; from === 0 || from < messages.length; from += batch) {
-      const call = o.idempotencyKey === undefined || from === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${from}` };
+      const call = forPart(o, from);
       const body = { messages: messages.slice(from, from + batch) };
       const next = await this.#t.send<Appended>({ method: "POST", path: `${path(id)}/messages`, reply: shapes.appended, body, writes: true }, call);
       done = done === undefined ? next : { ...next, first_seq: done.first_seq, count: (done.count ?? 0) + (next.count ?? 0) };
@@ -249,12 +250,13 @@ export class Sessions {
     const session = Array.isArray(document) ? {} : { ...document.session };
     const id = to.id ?? (typeof session["id"] === "string" ? session["id"] : crypto.randomUUID());
     delete session["last_seq"]; // the numbers go on behind those of the first part
+    forPart(o, cuts.at(-1)![0]);
     let done: Imported | undefined;
     for (const [from, until] of cuts) {
       const some = messages.slice(from, until);
       const begin = Array.isArray(document) ? some : { ...document, session, messages: some };
       const body = done === undefined ? { document: begin, ...to, id } : { document: some, id, mode: "append" };
-      const next = await send(body, o.idempotencyKey === undefined || from === 0 ? o : { ...o, idempotencyKey: `${o.idempotencyKey}:${from}` });
+      const next = await send(body, forPart(o, from) ?? o);
       done = done === undefined ? next : { ...done, imported: done.imported + next.imported, trimmed: done.trimmed + next.trimmed };
     }
     return done!;

@@ -184,6 +184,17 @@ export function on<C>(before: C | undefined, after: C, what: string): C {
   throw new LociError("unsupported", `the server's list of ${what} does not end: it goes on where it went on before`, { recovery: "See what the baseUrl leads to." });
 }
 
+/** The options of a later part of what takes several requests: its idempotency key begins with that of the first. */
+export function forPart(o: CallOptions | undefined, part: number): CallOptions | undefined {
+  if (o?.idempotencyKey === undefined || part === 0) return o;
+  const key = `${o.idempotencyKey}:${part}`;
+  if (key.length > 256) {
+    const text = `idempotencyKey is ${o.idempotencyKey.length} bytes long, and that of a later part, which ends in :${part}, may have 256`;
+    throw new LociError("invalid", text, { recovery: "Choose a key of up to 240 bytes." });
+  }
+  return { ...o, idempotencyKey: key };
+}
+
 const callOptions = ["signal", "timeout", "retries", "idempotencyKey"];
 const clientOptions = ["baseUrl", "apiKey", "headers", "timeout", "retries", "fetch", ...Object.keys(identityHeaders)];
 

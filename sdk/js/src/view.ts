@@ -1,7 +1,10 @@
-import { on, segment, type CallOptions, type Transport } from "./transport.js";
+import { forPart, on, segment, type CallOptions, type Transport } from "./transport.js";
 import { entry, shapes } from "./reply.js";
 import type { Event } from "./events.js";
 import { check, imports, inWhole, together } from "./transfer.js";
+
+/** How many memories one request erases. */
+const erasedAtOnce = 4000;
 
 export type MemoryKind = "note" | "fact" | "rule" | "episode" | "item" | "session" | "message" | "file" | "thread" | (string & {});
 export type MemoryState = "live" | "fading" | "waiting" | "superseded" | "forgotten" | "expired";
@@ -133,17 +136,17 @@ export class Memories {
 
   /**
    * Erases what all conditions select, for good; `all` is everything, and allows no other condition. Without `expect` it counts them and erases nothing;
-   * with it, nothing is erased unless so many are selected. More than the server erases with one request are several. If others erase some of them
-   * meanwhile, the next request is refused: count again.
+   * with it, nothing is erased unless so many are selected. More than the server erases with one request are several. What others erase meanwhile is not
+   * counted, and what they store stays, unless it says that it is older than what was there.
    */
   async erase(given: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number }> {
-    const ask = (body: EraseQuery, o?: CallOptions): Promise<{ selected: number; erased: number; left?: number }> =>
+    const ask = (body: EraseQuery & { cursor?: string }, o?: CallOptions): Promise<{ selected: number; erased: number; left?: number; next_cursor?: string }> =>
       this.#t.send({ method: "POST", path: "/v1/erase", reply: shapes.erasedMemories, body, writes: true }, o);
-    let { selected, erased, left } = await ask(given, o);
-    while (left) {
-      const key = o?.idempotencyKey;
-      const more = await ask({ ...given, expect: left }, key === undefined ? o : { ...o, idempotencyKey: `${key}/${left}` });
-      [erased, left] = [erased + more.erased, on(left, more.left, "what it erased")];
+    if ((given.expect ?? 0) > erasedAtOnce) forPart(o, given.expect!); // a key without room for the others is refused before anything is erased
+    let { selected, erased, left = 0, next_cursor: cursor } = await ask(given, o);
+    while (cursor !== undefined) {
+      const more = await ask({ ...given, expect: left, cursor }, forPart(o, left));
+      [erased, left, cursor] = [erased + more.erased, more.left ?? 0, on(cursor, more.next_cursor, "what it erased")];
     }
     return { selected, erased };
   }

@@ -112,17 +112,33 @@ it("erases many memories", async () => {
 
 it("erases many memories with several requests", async () => {
   const sent = [];
-  let replies = [{ selected: 9, erased: 4, left: 5 }, { selected: 5, erased: 3, left: 1 }, { selected: 1, erased: 1 }];
+  let replies = [{ selected: 9, erased: 4, left: 5, next_cursor: "a" }, { selected: 5, erased: 3, left: 1, next_cursor: "b" }, { selected: 1, erased: 1 }];
   const fetch = async (_, { body, headers }) => {
-    sent.push([JSON.parse(body).expect, new Headers(headers).get("idempotency-key")]);
+    const { expect, cursor } = JSON.parse(body);
+    sent.push([expect, cursor, new Headers(headers).get("idempotency-key")]);
     return Response.json(replies[sent.length - 1]);
   };
   const { memories } = new LociClient({ baseUrl: server.url, fetch });
   expect(await memories.erase({ tags: ["trip"], expect: 9 }, { idempotencyKey: "once" })).toEqual({ selected: 9, erased: 8 });
-  expect(sent).toEqual([[9, "once"], [5, "once/5"], [1, "once/1"]]);
+  expect(sent).toEqual([[9, undefined, "once"], [5, "a", "once:5"], [1, "b", "once:1"]]);
   sent.length = 0;
-  replies = [{ selected: 9, erased: 4, left: 5 }, { selected: 5, erased: 0, left: 5 }];
+  replies = [{ selected: 9, erased: 4, left: 5, next_cursor: "a" }, { selected: 5, erased: 0, left: 5, next_cursor: "a" }];
   await expect(memories.erase({ tags: ["trip"], expect: 9 })).rejects.toThrow("does not end");
+});
+
+it("refuses a key without room for the keys of later parts before the first one", async () => {
+  const sent = [];
+  const fetch = async (url) => (sent.push(url), Response.json({ selected: 4001, erased: 4001 }));
+  const { memories, sessions, items } = new LociClient({ baseUrl: server.url, fetch });
+  const many = Array.from({ length: 10_001 }, () => ({ role: "user", content: "x" }));
+  const operations = Array.from({ length: 251 }, (_, i) => ({ op: "delete", namespace: ["a"], key: `${i}` }));
+  const long = { idempotencyKey: "k".repeat(255) };
+  await expect(memories.erase({ all: true, expect: 4001 }, long)).rejects.toThrow("a later part, which ends in :4001");
+  await expect(sessions.append("s", many, long)).rejects.toThrow("idempotencyKey is 255 bytes long");
+  await expect(sessions.import(many, {}, long)).rejects.toThrow("idempotencyKey is 255 bytes long");
+  await expect(items.batch(operations, long)).rejects.toThrow("idempotencyKey is 255 bytes long");
+  expect(sent).toEqual([]);
+  expect(await memories.erase({ all: true, expect: 4000 }, long)).toMatchObject({ erased: 4001 });
 });
 
 it("has the verbs of their lifecycle", async () => {

@@ -128,17 +128,34 @@ def test_an_erase_of_many_takes_several_requests():
     sent, replies = [], []
 
     def answer(request):
-        sent.append((json.loads(request.content)["expect"], request.headers.get("Idempotency-Key")))
+        body = json.loads(request.content)
+        sent.append((body["expect"], body.get("cursor"), request.headers.get("Idempotency-Key")))
         return httpx.Response(200, json=replies[len(sent) - 1])
 
     with Loci("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as client:
-        replies[:] = [{"selected": 9, "erased": 4, "left": 5}, {"selected": 5, "erased": 3, "left": 1}, {"selected": 1, "erased": 1}]
+        replies[:] = [
+            {"selected": 9, "erased": 4, "left": 5, "next_cursor": "a"},
+            {"selected": 5, "erased": 3, "left": 1, "next_cursor": "b"},
+            {"selected": 1, "erased": 1},
+        ]
         assert client.memories.erase(tags=["trip"], expect=9, idempotency_key="once") == {"selected": 9, "erased": 8}
-        assert sent == [(9, "once"), (5, "once/5"), (1, "once/1")]
+        assert sent == [(9, None, "once"), (5, "a", "once:5"), (1, "b", "once:1")]
         sent.clear()
-        replies[:] = [{"selected": 9, "erased": 4, "left": 5}, {"selected": 5, "erased": 0, "left": 5}]
+        replies[:] = [{"selected": n, "erased": 0, "left": 5, "next_cursor": "a"} for n in (9, 5)]
         with pytest.raises(LociError, match="does not end"):
             client.memories.erase(tags=["trip"], expect=9)
+        sent.clear()
+        # A key without room for the keys of later parts is refused before the first one is sent.
+        many = [{"role": "user", "content": "x"}] * 10_001
+        with pytest.raises(LociError, match="a later part, which ends in :4001"):
+            client.memories.erase(all=True, expect=4001, idempotency_key="k" * 255)
+        with pytest.raises(LociError, match="idempotency_key is 255 bytes long"):
+            client.sessions.append("s", many, idempotency_key="k" * 255)
+        with pytest.raises(LociError, match="idempotency_key is 255 bytes long"):
+            client.sessions.import_document(many, idempotency_key="k" * 255)
+        assert sent == []
+        replies[:] = [{"selected": 4000, "erased": 4000}]
+        assert client.memories.erase(all=True, expect=4000, idempotency_key="k" * 255)["erased"] == 4000
 
 
 def test_waiting_and_not(everything):

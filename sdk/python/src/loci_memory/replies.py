@@ -426,7 +426,8 @@ class _ErasedMemories(TypedDict):
 
 
 class ErasedMemories(_ErasedMemories, total=False):
-    left: int  # the client asks for these itself: no reply of its methods has it
+    left: int  # the client asks for these itself: no reply of its methods has it, nor next_cursor
+    next_cursor: str
 
 
 class Stats(TypedDict):

@@ -31,6 +31,16 @@ def on(before: T, after: T, what: str) -> T:
     return after
 
 
+def part_key(key: str | None, part: int) -> str | None:
+    """The idempotency key of a later part of what takes several requests: it begins with that of the first."""
+    if key is None:
+        return None
+    if len(made := f"{key}:{part}") > 256:
+        text = f"idempotency_key is {len(key)} bytes long, and that of a later part, which ends in :{part}, may have 256"
+        raise LociError("invalid", text, recovery="Choose a key of up to 240 bytes.")
+    return made
+
+
 def field(name: str) -> Callable[[Any], Any]:
     """Reads one field of a reply."""
     return lambda reply: reply[name]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from loci_memory.calls.call import JSON, Call, given, objects, parts, segment
+from loci_memory.calls.call import JSON, Call, given, objects, part_key, parts, segment
 from loci_memory.replies import (
     Appended,
     Cleared,
@@ -61,7 +61,7 @@ def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> 
     """The appends that messages come to, each with its idempotency key; without messages one, which the server refuses."""
     messages = objects("messages", messages)
     starts = range(0, max(len(messages), 1), BATCH)
-    return [(append(id, messages[at : at + BATCH]), f"{key}:{at}" if key and at else key) for at in starts]
+    return [(append(id, messages[at : at + BATCH]), part_key(key, at) if at else key) for at in starts]
 
 
 def together(done: Sequence[Appended]) -> Appended:
@@ -98,7 +98,7 @@ def imports(
     begin: Any = list(messages[cuts[0]])
     if whole:  # the numbers go on behind those of the first part
         begin = {**whole, "messages": begin, "session": {name: value for name, value in session.items() if name != "last_seq"}}
-    rest = [(import_document(messages[cut], id, "append"), f"{key}:{cut.start}" if key else None) for cut in cuts[1:]]
+    rest = [(import_document(messages[cut], id, "append"), part_key(key, cut.start)) for cut in cuts[1:]]
     return [(import_document(begin, id, mode), key), *rest]
 
 

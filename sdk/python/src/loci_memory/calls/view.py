@@ -83,6 +83,9 @@ def import_lines(lines: Sequence[str]) -> Call[ImportReport]:
     return Call("POST", "/v1/import", ImportReport, {"lines": lines}, fragile=True)
 
 
+ERASED_AT_ONCE = 4000  # by one request
+
+
 def erase(body: JSON) -> Call[ErasedMemories]:
     return Call("POST", "/v1/erase", ErasedMemories, body, once=True)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import JSON, transfer, view
-from loci_memory.calls.call import given, on, some_texts
+from loci_memory.calls.call import given, on, part_key, some_texts
 from loci_memory.errors import LociError
 from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Origin, Past, Places, Stats
 from loci_memory.transport import Transport
@@ -93,8 +93,8 @@ class Memories:
         """Erases what all conditions select, for good; `all` is everything, and allows no other condition.
 
         Without `expect` it counts them and erases nothing. With it, nothing is erased unless so many are selected.
-        More than the server erases with one request are several. If others erase some of them meanwhile, the next
-        request is refused: count again.
+        More than the server erases with one request are several. What others erase meanwhile is not counted, and what
+        they store stays, unless it says that it is older than what was there.
         `kinds` are fact (notes, too), item, rule, episode and session, which goes with its messages, by kind alone.
         """
         body = given(
@@ -105,11 +105,15 @@ class Memories:
             namespace=some_texts("namespace", namespace),
             expect=expect,
         )
+        if (expect or 0) > view.ERASED_AT_ONCE:
+            part_key(idempotency_key, expect or 0)  # a key without room for the others is refused before anything is erased
         done = self._transport.run(view.erase(body), idempotency_key=idempotency_key)
-        while left := done.pop("left", 0):
-            key = None if idempotency_key is None else f"{idempotency_key}/{left}"
-            more = self._transport.run(view.erase({**body, "expect": left}), idempotency_key=key)
-            done = {"selected": done["selected"], "erased": done["erased"] + more["erased"], "left": on(left, more.get("left", 0), "what it erased")}
+        cursor = None
+        while "next_cursor" in done:
+            cursor, left = on(cursor, done["next_cursor"], "what it erased"), done.get("left", 0)
+            call = view.erase({**body, "expect": left, "cursor": cursor})
+            more = self._transport.run(call, idempotency_key=part_key(idempotency_key, left))
+            done = {**more, "selected": done["selected"], "erased": done["erased"] + more["erased"]}
         return done
 
     def confirm(self, id: str, *, idempotency_key: str | None = None) -> Entry:
