@@ -40,7 +40,7 @@ func TestEraseManyInParts(t *testing.T) {
 		m := locitest.Bind(t, locitest.NewEngine(t, store, loci.Options{
 			Content: loci.ContentOptions{KeepDuplicates: true}, Features: locitest.Features(), Now: clock.Now,
 		}), "u")
-		const notes, most = 9_000, 4_000
+		const notes, most = 4_600, 4_000
 		locitest.SaveMany(t, m, notes, func(i int) string { return fmt.Sprint("old ", i) })
 		clock.Set(time.Now().Add(time.Hour))
 		locitest.AppendTo(t, m, "talk", locitest.Spoken(session.MessageHuman, "Hello."), locitest.Spoken(session.MessageAI, "Good day."))
@@ -51,8 +51,7 @@ func TestEraseManyInParts(t *testing.T) {
 		cursor, kept := "", 0
 		for call, want := range []view.Erased{
 			{Selected: notes + 3, Erased: most, Left: notes + 3 - most},
-			{Selected: notes + 3 - most, Erased: most, Left: notes + 3 - 2*most},
-			{Selected: notes + 3 - 2*most, Erased: notes + 3 - 2*most - 5},
+			{Selected: notes + 3 - most, Erased: notes + 3 - most - 5},
 		} {
 			store.records, store.counts = 0, 0
 			got, err := view.EraseMany(t.Context(), m, q, cursor, nil)
@@ -68,11 +67,11 @@ func TestEraseManyInParts(t *testing.T) {
 				t.Errorf("call %d: %d records were read, and counted %d times", call, store.records, store.counts)
 			}
 			n, err := m.CountErase(t.Context(), loci.EraseQuery{Kinds: []loci.Kind{session.Kind}})
-			if q.Expect = got.Left; err != nil || n != []int64{2, 2, 0}[call] {
+			if q.Expect = got.Left; err != nil || n != []int64{2, 0}[call] {
 				t.Errorf("call %d left %d of a session and its two messages, %v", call, n, err)
 			}
 			clock.Advance(time.Second)
-			if call == 1 {
+			if call == 0 {
 				for _, f := range locitest.AllFacts(t, m)[:5] { // another caller
 					if err := m.Erase(t.Context(), f.ID); err != nil {
 						t.Fatal(err)
