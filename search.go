@@ -90,8 +90,8 @@ type Result struct {
 	// embedder did not answer.
 	KeywordOnly bool
 
-	// Corrections are the words of the query that no memory has, each with the words that
-	// were searched for in its place: "alergy" with "allergy". They count less.
+	// Corrections are the words of the query that no memory has, each with those that were searched for in its
+	// place ("alergy" with "allergy"), and words beside which names were ("daughter" with "daughter" and "mia").
 	Corrections []Correction
 
 	// Times are the times that the query names, as of At: what was made then, or speaks of
@@ -108,7 +108,7 @@ type Result struct {
 	At time.Time // the moment of the search: what was live then
 }
 
-// A Correction is a word that nobody has, with those that stood in for it.
+// A Correction is a word of a query, with those that were searched for in its place: itself first if it was, too.
 type Correction struct {
 	Word        string   `json:"word"`
 	SearchedFor []string `json:"searched_for"`
@@ -259,7 +259,7 @@ type probing struct {
 // respelled is a text with the words that were searched for in place of misspelt ones.
 func (p *probing) respelled(text string) string {
 	for _, x := range p.corrections {
-		text = retrieval.Respell(text, x.Word, x.SearchedFor[0])
+		text = retrieval.Respell(text, x.Word, x.SearchedFor)
 	}
 	return text
 }

@@ -331,8 +331,8 @@ type Probe struct {
 	// Nil when nothing is left. The store calls it during Match.
 	Reweigh func(weight func(word string) float64) []float32
 
-	// Corrected, unless nil, is told of each word of Text that nothing searched holds, and
-	// of the words that were searched for in its place. The store calls it during Match.
+	// Corrected, unless nil, is told of each word of Text that nothing searched holds, and of the words
+	// that were searched for in its place; or of a word, of itself and the names beside it. The store calls it during Match.
 	Corrected func(word string, by []string)
 
 	// Sequences asks for what the sequences of hits say about them: Hit.Context and

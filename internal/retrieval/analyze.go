@@ -26,6 +26,8 @@ type Token struct {
 
 	run, at  int  // of pairs: the number of the run, from 1, and of the first character in it, from 0
 	small    bool // of queries: carries no meaning in the language they may be in
+	chained  bool // of queries: a hyphen joins it to another word
+	owned    bool // of queries: it follows a possessive
 	optional bool // of queries: it counts where it is found, and is not missed
 }
 
@@ -42,6 +44,8 @@ const (
 	Joined                // a compound as one: "email" of "e-mail", "c++"
 	Name                  // a stop word written as a name: "US"; in capitals
 	Inflected             // the stem of a word in a language other than English; see stemMark
+	Role                  // what somebody is to the writer: "daughter" of "my daughter Mia"; see [tokenizer.bear]
+	Bearer                // who that is; it follows the role
 )
 
 // HasPosition reports whether tokens of the kind follow one another in the text.
@@ -90,6 +94,8 @@ type tokenizer struct {
 	sign     byte     // between them; 0: none yet
 	chainEnd int      // after the last word or sign
 	open     bool     // a sign came last
+
+	bearing bearing
 
 	opening bool   // no word of the sentence came yet
 	modal   string // "will" or "may" at the opening: a name, unless a question follows
@@ -217,6 +223,9 @@ func (t *tokenizer) single(word string, start, end int, n naming) {
 	lower = truncate(lower)
 	t.settleModal(word)
 	t.wordWithStems(lower, start, end)
+	if !t.query {
+		t.bear(lower, start, end, shape)
+	}
 	switch {
 	case !shape.capital || n == never || lower == "i" || !stopWords[lower]:
 	case !t.opening || n == always || strings.HasPrefix(t.text[end:], ":"):
@@ -247,7 +256,9 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 		return
 	}
 	if lower = truncate(lower); lower != "" {
-		t.yield(Token{Text: lower, Kind: Word, small: isSmall(lower, t.languages) || asks(lower, t.languages)})
+		chained := start > 0 && t.text[start-1] == '-' || end < len(t.text) && t.text[end] == '-'
+		t.yield(Token{Text: lower, Kind: Word, small: isSmall(lower, t.languages) || asks(lower, t.languages),
+			chained: chained, owned: t.spaced == start && owns(t.previous)})
 	}
 	joined := t.spaced == start && start > 0 && t.text[start-1] == ' '
 	if joined && len(t.previous) > 1 && len(lower) > 1 && digital(t.previous) != digital(lower) {

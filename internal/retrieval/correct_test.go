@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -124,8 +125,9 @@ func TestRespell(t *testing.T) {
 		{"ALERGY, alergies, alergy", "alergy", "allergy", "allergy, alergies, allergy"},
 		{"Die Grossmuter wohnt", "grossmuter", "Großmutter", "Die Großmutter wohnt"},
 		{"?!", "alergy", "allergy", "?!"},
+		{"my daughter, your Daughter", "daughter", "daughter mia ida", "my daughter mia ida, your daughter mia ida"},
 	} {
-		if got := Respell(x[0], x[1], x[2]); got != x[3] {
+		if got := Respell(x[0], x[1], strings.Fields(x[2])); got != x[3] {
 			t.Errorf("%q becomes %q, want %q", x[0], got, x[3])
 		}
 	}

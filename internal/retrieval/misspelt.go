@@ -126,8 +126,13 @@ func Distance(a, b string, most int) int {
 	return min(last[len(y)], most+1)
 }
 
-// Respell puts another word in the place of one, as it is folded, wherever a text has it.
-func Respell(text, word, by string) string {
+// Respell puts other words in the place of one, as it is folded, wherever a text has it: the likeliest, or all
+// of them if the word itself is the first, as names stand beside it.
+func Respell(text, word string, words []string) string {
+	by := words[0]
+	if by == word {
+		by = strings.Join(words, " ")
+	}
 	var out strings.Builder
 	for rest := text; rest != ""; {
 		start := strings.IndexFunc(rest, unicode.IsLetter)

@@ -23,6 +23,10 @@ type QueryWord struct {
 	Spelling string // as it was typed, folded; of what can be misspelt, else empty
 	Optional bool   // it counts where it is found, and is not missed
 
+	// Roles are the terms under which texts stand that say who has the role that the word names. A name is a
+	// [Bearer] token behind such a term.
+	Roles []string
+
 	word string // as it was typed, folded: what stems are made of; see Or
 	made Kind   // of the token that it was made of, if others count as it
 	lone bool   // none does
@@ -30,6 +34,9 @@ type QueryWord struct {
 	small   bool // it carries no meaning in the language the query may be in
 	run, at int  // of a pair: the number of its run, from 1, and where in it the pair begins
 }
+
+// Word is the word as it was typed, folded.
+func (w *QueryWord) Word() string { return w.word }
 
 // Or adds to a list the terms that count as the word: its stems in languages, and what a text may have
 // in its place. To find them takes longer than all else of [Parse], and who asks for the
@@ -282,12 +289,18 @@ func (c *collector) token(t Token) {
 	switch {
 	case t.Kind == Word:
 		w.word = t.Text
+		if !t.chained {
+			w.Roles = rolesOf(t.Text, t.owned)
+		}
 		if misspellable(t.Text) {
 			w.Spelling = t.Text
 		}
 	case t.Kind == Character, t.Kind == Pair && !t.optional:
 	default:
 		w.lone = true
+		if t.Kind == Joined {
+			w.Roles, w.word = rolesOf(t.Text, false), t.Text
+		}
 	}
 	c.content = addWord(c.content, w, c.limit)
 }

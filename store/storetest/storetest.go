@@ -98,6 +98,7 @@ func searches() []testCase {
 		orderCases,
 		filterCases,
 		matchCases,
+		bearerCases,
 		sequenceCases,
 		phraseCases,
 		selectionCases,

@@ -101,7 +101,13 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 	missed := q.Missed(holders)
 	s.asked = make([]asked, 0, len(q.Words))
 	unheard := []retrieval.QueryWord(nil)
+	roles := 0
 	for i, w := range q.Words {
+		if len(w.Roles) > 0 && !p.Quick && roles < mostRoles {
+			if roles++; s.askBearers(q.Words, i, &found[i], p.Corrected) {
+				continue
+			}
+		}
 		switch {
 		case !missed[i] && holders[i] > 0:
 			s.ask(found[i], w.Weight, 0)

@@ -1,0 +1,117 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// saidOf are the roles that a text gives names, as "role name".
+func saidOf(text string) (out []string) {
+	role := ""
+	Analyze(text, func(token Token) {
+		if token.Kind == Role {
+			role = token.Text[1:]
+		}
+		if name, ok := BearerOf(token.Text); ok && token.Kind == Bearer {
+			out = append(out, role+" "+name)
+		}
+	})
+	return out
+}
+
+// A text says who bears a role where a name stands beside a word for it that is the writer's own.
+func TestTextsSayWhoBearsARole(t *testing.T) {
+	for text, want := range map[string]string{
+		"My daughter Mia is nine.":                           "daughter mia",
+		"Took our old dog Rex to the vet":                    "dog rex",
+		"my best friend Tess and I":                          "friend tess",
+		"Dinner with my sister-in-law Griet":                 "sisterinlaw griet",
+		"My dog, Rex, ate a sock":                            "dog rex",
+		"My dentist is Dr. Yilmaz":                           "dentist yilmaz",
+		"My doctor, Dr. Sofie Lemmens, says":                 "doctor sofie",
+		"My roommate is Shira, who plays":                    "roommate shira",
+		"Our cat is called Biscuit":                          "cat", // an English word: no name behind "is"
+		"Our cat is called Minka":                            "cat minka",
+		"My daughter's name is Ida":                          "daughter ida",
+		"I gave my daughter Mia's bow away":                  "daughter mia",
+		"Anna is my daughter":                                "daughter anna",
+		"We met Tess, my boss, in town":                      "boss tess",
+		"Our daughters Mia and Ida swim":                     "daughter mia, daughter ida",
+		"ann: my husband Pieter called":                      "spouse pieter",
+		"Meine Mutter Ingrid hat Geburtstag":                 "mother ingrid",
+		"Unser Hund heißt Rex":                               "dog rex",
+		"Notre chien s'appelle Médor":                        "dog medor",
+		"J'ai vu ma sœur Élodie":                             "sister elodie",
+		"Mi amiga Lucía vive en Valencia":                    "friend lucia",
+		"Моя подруга Ольга работает":                         "girlfriend ольга",
+		"I saw my sister Grace there":                        "sister grace",
+		"Sat with my mother Rose. My mother Rose, she said.": "mother rose, mother rose",
+	} {
+		if want == "cat" {
+			want = ""
+		}
+		if got := strings.Join(saidOf(text), ", "); got != want {
+			t.Errorf("%q says %q; want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"Her daughter Mia is nine", "the dog Rex", "My daughter is nine", "My daughter's friend Noor came", "Meet my daughter, Caroline!",
+		"My daughter Monday", "my painting Mel", "taught my son German", "My dad I think", "My boss is German",
+		"my son-Tom", "Heute hat mein Sohn Fieber", "weil meine Frau Angst hat", "Mein Sohn ist Lehrer", "Yes, my daughter is tall",
+		"Today is my mother's birthday", "Anna is my daughter-of-sorts", "my daughter. Mia came", "my daughter (Mia)", "My daughter met Mia",
+		"my daughter Mia2 and my son McDonald", "My", "my daughter", "",
+	} {
+		if got := saidOf(text); got != nil {
+			t.Errorf("%q says %q; want nothing", text, got)
+		}
+	}
+}
+
+// A query looks for the bearers of the roles that its words name; what a hyphen joins is one role.
+func TestQueriesNameRoles(t *testing.T) {
+	for query, want := range map[string]string{
+		"What is my daughter allergic to?": "daughter: daughter",
+		"Tochter Allergie":                 "tochter: daughter",
+		"mother-in-law birthday":           "motherinlaw: motherinlaw",
+		"does our pet bite":                "pet: dog cat horse rabbit parrot hamster tortoise",
+		"is a pet allowed":                 "", // anybody's
+		"her siblings":                     "siblings: brother sister",
+		"and their partner Jo":             "partner: spouse girlfriend boyfriend fiance",
+		"a partner":                        "partner: spouse",
+		"friends":                          "", // many
+		"the walrus":                       "",
+	} {
+		var got []string
+		for _, w := range Parse(query, 40).Words {
+			if len(w.Roles) > 0 {
+				got = append(got, w.Word()+": "+strings.ReplaceAll(strings.Join(w.Roles, " "), string(rune(roleMark)), ""))
+			}
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%q names %q; want %q", query, s, want)
+		}
+	}
+}
+
+// Words for roles are as texts are folded, or they are never met.
+func TestRolesAreFolded(t *testing.T) {
+	for _, words := range []map[string]string{roleOf, broadRoles} {
+		for word := range words {
+			if Fold(word) != word || stopWords[word] {
+				t.Errorf("%q is never met", word)
+			}
+		}
+	}
+	var known []string
+	for _, role := range roleOf {
+		known = append(known, role)
+	}
+	for word, all := range broadRoles {
+		for role := range strings.FieldsSeq(all) {
+			if !slices.Contains(known, role) {
+				t.Errorf("%q stands for %q, which nobody bears", word, role)
+			}
+		}
+	}
+}
