@@ -52,8 +52,8 @@ func TestHostileQueriesFindTheirNotes(t *testing.T) {
 // languages in one memory.
 func TestOtherFormsFindTheirNotes(t *testing.T) {
 	findTheirNotes(t, hostileSet(t, "inflected"), map[string]map[string]int{
-		ModeKeyword: {"inflected": 220},
-		ModeHybrid:  {"inflected": 228},
+		ModeKeyword: {"inflected": 225},
+		ModeHybrid:  {"inflected": 231},
 	})
 }
 

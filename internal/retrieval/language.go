@@ -192,6 +192,14 @@ func stemIn(word string, l int) string {
 	return cachedStem(languages[l].mark, word, func(w string) string { return stemAs(w, l) })
 }
 
+// CutStem takes the text of an [Inflected] token apart: the letter of its language, and the stem.
+func CutStem(text string) (language byte, stem string, ok bool) {
+	if len(text) <= 2 || text[0] != stemMark {
+		return 0, "", false
+	}
+	return text[1], text[2:], true
+}
+
 func hasStem(word string) bool { return utf8.RuneCountInString(word) >= 3 && isLatinWord(word) }
 
 func stemAs(word string, l int) string {
@@ -237,6 +245,7 @@ func strip(word string, least int, endings ...string) string {
 // germanStem takes off the endings of nouns, adjectives and verbs (after Savoy's light
 // stemmer), and the one of women. What a singular ends with is no ending: Haus, Zahn, Stern.
 func germanStem(word string) string {
+	word = infinitive(word)
 	before := word
 	word = strip(word, 3, "ern", "em", "en", "er", "es", "e")
 	if word == before {
@@ -253,6 +262,52 @@ func germanStem(word string) string {
 		word = word[:n-1]
 	}
 	return word
+}
+
+// germanPrefixes are written in one with the participle of a verb, before its "ge": abgesagt.
+var germanPrefixes = []string{"ab", "an", "auf", "aus", "bei", "durch", "ein", "fest", "fort", "heraus", "her", "hinaus", "hin", "los", "mit", "nach",
+	"nieder", "statt", "teil", "uber", "um", "unter", "vorbei", "vor", "weg", "weiter", "wieder", "zuruck", "zusammen", "zu"}
+
+// noParticiples look like regular participles and are nouns or verbs of their own: their rest would be another word.
+var noParticiples = wordSet("geschicht geschaft gesicht gericht gedicht gewicht gebiet geburt gestal gewal gewalt gehalt gespenst geschlecht gerecht " +
+	"gefecht gerucht gerust gelang gewahr gebuhr gefall gesteh genies genug gesund gesamt gemut gesell gebe gedacht gebracht gefahr")
+
+// infinitive is the infinitive of a regular German participle, with the endings of adjectives, too: kaufen for
+// gekauft, absagen for abgesagte; any other word as it is.
+func infinitive(word string) string {
+	prefix, rest, ok := "", "", false
+	if rest, ok = strings.CutPrefix(word, "ge"); !ok {
+		for _, p := range germanPrefixes {
+			if rest, ok = strings.CutPrefix(word, p+"ge"); ok {
+				prefix = p
+				break
+			}
+		}
+	}
+	if !ok || noParticiple(word[len(prefix):]) {
+		return word
+	}
+	for _, ending := range []string{"t", "te", "ten", "ter", "tes", "tem"} {
+		root, ok := strings.CutSuffix(rest, ending)
+		switch {
+		case !ok || len(root) < 3:
+		case root[len(root)-1] == 'e': // gearbeitet
+			return prefix + root + "n"
+		default:
+			return prefix + root + "en"
+		}
+	}
+	return word
+}
+
+// noParticiple reports whether a word begins as one that is none.
+func noParticiple(word string) bool {
+	for n := len("gebe"); n <= len(word) && n <= len("geschlecht"); n++ {
+		if noParticiples[word[:n]] {
+			return true
+		}
+	}
+	return false
 }
 
 // dutchStem takes off the endings of nouns, adjectives and verbs. What spelling doubles where no ending

@@ -37,7 +37,9 @@ func TestStrange(t *testing.T) {
 func TestStemsOfForms(t *testing.T) {
 	for mark, rows := range map[byte]string{
 		'd': "haus hauser hausern hauses|zahn zahne|stern sterne|termin termine terminen|verein vereine|arbeiten arbeitet arbeitest arbeitete|schlussel schlusseln" +
-			"|ergebnis ergebnisse|hof hofe|lehrerin lehrerinnen|kochen kocht kochend|rat|ratte",
+			"|ergebnis ergebnisse|hof hofe|lehrerin lehrerinnen|kochen kocht kochend|rat|ratte" +
+			"|kaufen gekauft gekaufte gekauften|absagen abgesagt abgesagter|melden gemeldet|sammeln gesammelt|zuruckschicken zuruckgeschickt" +
+			"|schicht|geschichte geschichten|sicht|gesicht gesichter|schaf|geschaft|dach dacher|gedacht|fahren|gefahr|niesen|geniessen|richten|gericht",
 		'f': "cle cles|commander commandees commandee|manger mangent mange|vendre vendent|journal journaux|moment|client clients",
 		's': "luz luces|pez peces|buscar busque|pagar pague|empezar empiezan|poder puede|cancion canciones|coche coches|cocer|quemar quema|pie",
 		'p': "pao paes|violao violoes|morar moramos|comprar comprei compraria comprassem|papel papeis|luz luzes|ficar fique|jardim jardins",

@@ -86,6 +86,16 @@ func (m Mark) Near(other Mark, edits int) bool {
 	return bits.OnesCount32(uint32((m^other)&mask)) <= 2*edits
 }
 
+// mostEnding is how many letters a word may have behind its stem.
+const mostEnding = 3
+
+// NearStem reports whether a word with the mark other may have a stem that is at most so many errors away.
+func (m Mark) NearStem(other Mark, edits int) bool {
+	d := other.letters() - m.letters()
+	const mask = 1<<markLetters - 1
+	return other != 0 && d >= -edits && d <= edits+mostEnding && bits.OnesCount32(uint32(m&mask&^other)) <= edits
+}
+
 // Within reports whether a word with the mark other may have this word as its end or its
 // beginning, with three letters or more beside it.
 func (m Mark) Within(other Mark) bool {

@@ -13,6 +13,7 @@ type Query struct {
 	Words    []QueryWord // distinct, in order
 	Phrases  [][]string  // each the terms of words that follow one another; all are required
 	Prefixes []string    // beginnings of words, folded; distinct
+	English  bool        // its small words are English rather than of another language that has stems
 }
 
 // A QueryWord is a term to look for.
@@ -37,6 +38,13 @@ type QueryWord struct {
 
 // Word is the word as it was typed, folded.
 func (w *QueryWord) Word() string { return w.word }
+
+// Forms are the terms under which texts have a word in some form: what a query with the word looks for.
+func Forms(word string) []string {
+	term, _ := Normalize(word)
+	w := QueryWord{Term: term, word: word, made: Word}
+	return w.Or([]string{term})
+}
 
 // Or adds to a list the terms that count as the word: its stems in languages, and what a text may have
 // in its place. To find them takes longer than all else of [Parse], and who asks for the
@@ -103,6 +111,8 @@ func Parse(text string, limit int) Query {
 			q.Phrases = append(q.Phrases, terms)
 		}
 	}
+	_, others, english := countSmall(fold(plain))
+	q.English = english > others
 	c := collector{limit: limit}
 	analyze(plain, true, c.token)
 	q.Words = c.words(len(q.Prefixes) == 0)

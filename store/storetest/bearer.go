@@ -78,4 +78,23 @@ var bearerCases = []testCase{
 		_, by = b.told("boss", loci.Filter{Kinds: []loci.Kind{"other"}})
 		b.same("names in records of a kind that is not searched", by, nil)
 	}},
+	{"a word that is misspelt and in another form is found by its stem", func(b *bench) {
+		b.put(record(1, "an allergy to walnuts"), record(2, "Das Fahrrad ist in der Werkstatt."), record(3, "the leaving of trains"), record(4, "Мы купили новые окна"), record(5, "La sorella di Marco lavora."))
+		for query, want := range map[string]loci.ID{
+			"alergies": id(1), "Fahrader": id(2), "die Fahhräder": id(2), "Werkstaten": id(2), "окнами новвыми": id(4), "sorlle": id(5),
+		} {
+			b.same("hits of "+query, b.found(words(query)), []loci.ID{want})
+		}
+		_, by := b.told("alergies", loci.Filter{})
+		b.same("what was searched for", by, [][]string{{"alergies", "allergy"}})
+		_, by = b.told("Werkstaten", loci.Filter{})
+		b.same("what was searched for of a stem", by, [][]string{{"werkstaten", "werkstatt"}})
+		for _, query := range []string{"leak", "the sorlle of my friend", "brrleaving", "xllergies"} {
+			b.same("hits of "+query, b.found(words(query)), nil)
+		}
+	}},
+	{"what a misspelt word was meant for is found in all of its forms", func(b *bench) {
+		b.put(record(1, "Das Fahrrad ist neu."), record(2, "Der Preis für Fahrräder steigt."))
+		b.same("hits", b.found(words("Fahrrda")), ids(2, 1))
+	}},
 }

@@ -93,10 +93,13 @@ func (l *lexicon) word(spelling string) uint32 {
 	return n
 }
 
-// markOf is the mark of a word that another may be meant for.
+// markOf is the mark of a word, or of a stem in a language, that another may be meant for.
 func markOf(spelling string, stop bool) retrieval.Mark {
 	if stop {
 		return 0
+	}
+	if _, stem, ok := retrieval.CutStem(spelling); ok {
+		return retrieval.MarkOf(stem)
 	}
 	return retrieval.MarkOf(spelling)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/retrieval"
 )
@@ -15,47 +16,59 @@ const (
 	mostMeant    = 3   // words for one
 )
 
-// A meant is a word of what is searched that a word of the query may be meant for.
+// A meant is a word of what is searched that a word of the query may be meant for, or the stem of one.
 type meant struct {
-	spelling string
+	spelling string // shown; of a stem without its mark
+	term     string // of a stem; "": of all forms of the word
 	distance int
 	holders  int
+}
+
+// terms are what is looked for.
+func (m *meant) terms() []string {
+	if m.term != "" {
+		return []string{m.term}
+	}
+	return retrieval.Forms(m.spelling)
 }
 
 // mend replaces the words of a query that nobody has by words that are there: the parts
 // of a compound, compounds that the word is a part of, and words that are a typing error
 // or two away. Which words those are depends only on the vocabulary of what is searched.
-func (s *search) mend(words []retrieval.QueryWord, told func(string, []string)) {
+func (s *search) mend(words []retrieval.QueryWord, english bool, told func(string, []string)) {
 	for i, w := range words {
-		var found []string
+		var found []meant
 		if i < mostMended {
-			found = s.meantFor(w.Spelling)
+			found = s.meantFor(w.Spelling, english)
 		}
 		if len(found) == 0 {
 			s.ask(asked{in: make([]askedIn, len(s.parts))}, w.Weight, w.Weight)
 			continue
 		}
-		terms := make([]string, len(found))
-		for j, spelling := range found {
-			terms[j], _ = retrieval.Normalize(spelling)
+		var terms, shown []string
+		for j := range found {
+			terms = append(terms, found[j].terms()...)
+			if !slices.Contains(shown, found[j].spelling) {
+				shown = append(shown, found[j].spelling)
+			}
 		}
 		slices.Sort(terms)
 		s.ask(s.findWord(slices.Compact(terms)), w.Weight*mendedWeight, w.Weight)
 		if told != nil {
-			told(w.Spelling, found)
+			told(w.Spelling, shown)
 		}
 	}
 }
 
 // meantFor are the words that a word may be meant for, the likeliest first.
-func (s *search) meantFor(word string) (out []string) {
+func (s *search) meantFor(word string, english bool) (out []meant) {
 	mark := retrieval.MarkOf(word)
 	edits := mark.Edits()
 	if edits == 0 || retrieval.WellSpelled(word) {
 		return nil
 	}
 	if parts := s.partsOf(word); parts != nil {
-		return parts
+		return []meant{{spelling: parts[0]}, {spelling: parts[1]}}
 	}
 	var near []meant
 	for i := range s.parts {
@@ -66,7 +79,7 @@ func (s *search) meantFor(word string) (out []string) {
 				continue
 			}
 			spelling, term := sh.spelled(uint32(n))
-			if spelling == "" {
+			if _, _, stem := retrieval.CutStem(spelling); stem || spelling == "" {
 				continue
 			}
 			distance := edits + 1
@@ -81,15 +94,89 @@ func (s *search) meantFor(word string) (out []string) {
 			}) {
 				continue
 			}
-			near = append(near, meant{strings.Clone(spelling), distance, s.holders(term)})
+			near = append(near, meant{strings.Clone(spelling), "", distance, s.holders(term)})
 		}
+	}
+	if len(near) == 0 {
+		near = s.stemsNear(word, english)
 	}
 	return likeliest(word, near)
 }
 
+// How many letters a stem has at least that may be misspelt.
+const (
+	leastStemLetters = 4
+	leastTermLetters = 6
+)
+
+// A sought is the stem of a word of the query in a language; 0: in English, as terms are.
+type sought struct {
+	language byte
+	stem     string
+	mark     retrieval.Mark
+}
+
+// stemsNear are stems that the stem of a word may be meant for: "alergies" has one of an allergy, and is none
+// itself. A stem in another language than English is that of texts which are in it.
+func (s *search) stemsNear(word string, english bool) (near []meant) {
+	var wanted []sought
+	for i, form := range retrieval.Forms(word) {
+		language, stem, ok := retrieval.CutStem(form)
+		if !ok {
+			stem = form
+		}
+		least := leastStemLetters
+		switch {
+		case ok && english, !ok && i > 0: // only the term itself is no stem of another language
+			continue
+		case !ok && stem[0] < utf8.RuneSelf:
+			least = leastTermLetters
+		}
+		if m := retrieval.MarkOf(stem); m.Edits() > 0 && utf8.RuneCountInString(stem) >= least {
+			wanted = append(wanted, sought{language, stem, m})
+		}
+	}
+	for i := range s.parts {
+		sh := &s.parts[i]
+		for n, mark := range sh.allMarks() {
+			for _, w := range wanted {
+				if !w.mark.NearStem(mark, w.mark.Edits()) {
+					continue
+				}
+				if m, ok := s.stemNear(sh, uint32(n), &w); ok && !slices.Contains(near, m) {
+					near = append(near, m)
+				}
+			}
+		}
+	}
+	return near
+}
+
+// stemNear reports whether a word of a part has a stem near to one.
+func (s *search) stemNear(sh *scoring, n uint32, w *sought) (meant, bool) {
+	spelling, term := sh.spelled(n)
+	language, stem, ok := retrieval.CutStem(spelling)
+	if spelling == "" || language != w.language || stem == "" && ok {
+		return meant{}, false
+	}
+	m := meant{spelling: stem, term: term}
+	if !ok {
+		m.spelling, stem = spelling, term
+	}
+	if stem[0] != w.stem[0] {
+		return meant{}, false
+	}
+	if m.distance = retrieval.Distance(w.stem, stem, w.mark.Edits()); m.distance > w.mark.Edits() {
+		return meant{}, false
+	}
+	m.spelling, m.term = strings.Clone(m.spelling), strings.Clone(m.term)
+	m.holders = s.holders(term)
+	return m, true
+}
+
 // likeliest sorts out what a word is meant for: the nearest words, of these those with the
 // same first letter, and those that more memories hold.
-func likeliest(word string, near []meant) (out []string) {
+func likeliest(word string, near []meant) (out []meant) {
 	first := func(m meant) int {
 		if m.spelling[0] == word[0] {
 			return 0
@@ -98,11 +185,11 @@ func likeliest(word string, near []meant) (out []string) {
 	}
 	slices.SortFunc(near, func(a, b meant) int {
 		return cmp.Or(a.distance-b.distance, first(a)-first(b), b.holders-a.holders,
-			strings.Compare(a.spelling, b.spelling))
+			strings.Compare(a.spelling, b.spelling), strings.Compare(a.term, b.term))
 	})
 	for _, m := range near {
 		if m.distance == near[0].distance && first(m) == first(near[0]) && len(out) < mostMeant {
-			out = append(out, m.spelling)
+			out = append(out, m)
 		}
 	}
 	return out

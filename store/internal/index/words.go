@@ -118,7 +118,7 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 			unheard = append(unheard, w)
 		}
 	}
-	s.mend(unheard, p.Corrected)
+	s.mend(unheard, q.English, p.Corrected)
 }
 
 // asked is something that a search looks for: a word, what begins so, or a phrase.
