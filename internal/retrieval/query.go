@@ -125,12 +125,19 @@ func HasWords(text string) bool {
 	return len(q.Words)+len(q.Phrases)+len(q.Prefixes) > 0
 }
 
-// HasContent reports whether a text has a word with content: "what was there" has none.
+// HasContent reports whether a text has a word with content: "what was there" has none, nor has "what happened".
 func HasContent(text string) bool {
 	c := collector{limit: 1}
-	analyze(text, true, c.token)
+	analyze(text, true, func(t Token) {
+		if t.Kind != Word || !happens[t.Text] {
+			c.token(t)
+		}
+	})
 	return c.strong
 }
+
+// happens are words that ask for whatever there is. Other languages have none here: their small words have content.
+var happens = wordSet("happen happened happens happening going anything everything something notes memories entries events")
 
 // mostAsked bounds the words of a query in which names are looked for.
 const mostAsked = 256
