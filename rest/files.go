@@ -146,7 +146,7 @@ type (
 		KeywordOnly bool        `json:"keyword_only" doc:"The embedder did not answer: this is what the words found"`
 		NotReranked string      `json:"not_reranked,omitempty" doc:"Why the re-ranker has not read the results though it was to"`
 
-		Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
+		Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those searched for instead, and roles, with themselves and the names searched for beside them"`
 		Times       []loci.NamedTime  `json:"times,omitempty" doc:"Times that the query names, as of now: what speaks of then has a better score"`
 	}
 )

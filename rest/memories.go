@@ -89,7 +89,7 @@ type searchReply struct {
 	NoWords     bool    `json:"no_words,omitempty" doc:"The query has no word, such as ?!: nothing fits it"`
 	NotReranked string  `json:"not_reranked,omitempty" doc:"Why the re-ranker has not read the results though it was to"`
 
-	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those that were searched for instead"`
+	Corrections []loci.Correction `json:"corrections,omitempty" doc:"Words of the query that nobody has, with those searched for instead, and roles, with themselves and the names searched for beside them"`
 	Times       []loci.NamedTime  `json:"times,omitempty" doc:"Times that the query names, as of now: what was made then, or speaks of then, has a better score"`
 }
 

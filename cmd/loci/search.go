@@ -136,9 +136,13 @@ func (a *app) notReranked(why string) {
 	}
 }
 
-// understood says what a query was taken for: words that nobody has, and times.
+// understood says what a query was taken for: words that nobody has, names, and times.
 func (c *searchCmd) understood(a *app, corrections []loci.Correction, times []loci.NamedTime) {
 	for _, x := range corrections {
+		if x.SearchedFor[0] == x.Word {
+			a.note("also searched for: %s (who %q is, as memories say)", strings.Join(x.SearchedFor[1:], ", "), x.Word)
+			continue
+		}
 		a.note("searched for: %s (no memory has %q)", strings.Join(x.SearchedFor, ", "), x.Word)
 	}
 	for _, t := range times {

@@ -62,7 +62,7 @@ export interface SearchReply {
   no_words?: boolean;
   /** Why the re-ranker has not read the results though it was to. */
   not_reranked?: string;
-  /** Words of the query that nobody has, with those that were searched for instead. */
+  /** Words of the query that nobody has, with those searched for instead, and roles, with themselves and the names searched for beside them. */
   corrections?: Correction[];
   /** Times that the query names. */
   times?: NamedTime[];
