@@ -75,11 +75,11 @@ var bearerCases = []testCase{
 		found, by := b.told("boss", loci.Filter{})
 		b.same("names after the change", by, [][]string{{"boss", "boss", "joris"}})
 		b.same("hits after the change", found, ids(3, 1))
-		_, by = b.told("boss", loci.Filter{Kinds: []loci.Kind{"other"}})
-		b.same("names in records of a kind that is not searched", by, nil)
+		_, by = b.told("boss", loci.Filter{Tags: []string{"work"}})
+		b.same("names in records without the tag that is searched", by, nil)
 	}},
 	{"a word that is misspelt and in another form is found by its stem", func(b *bench) {
-		b.put(record(1, "an allergy to walnuts"), record(2, "Das Fahrrad ist in der Werkstatt."), record(3, "the leaving of trains"), record(4, "Мы купили новые окна"), record(5, "La sorella di Marco lavora."))
+		b.put(record(1, "an allergy to walnuts"), record(2, "Das Fahrrad ist in der Werkstatt."), record(3, "leaving by a telescope"), record(4, "Мы купили новые окна"), record(5, "La sorella di Marco lavora."))
 		for query, want := range map[string]loci.ID{
 			"alergies": id(1), "Fahrader": id(2), "die Fahhräder": id(2), "Werkstaten": id(2), "окнами новвыми": id(4), "sorlle": id(5),
 		} {
@@ -89,12 +89,12 @@ var bearerCases = []testCase{
 		b.same("what was searched for", by, [][]string{{"alergies", "allergy"}})
 		_, by = b.told("Werkstaten", loci.Filter{})
 		b.same("what was searched for of a stem", by, [][]string{{"werkstaten", "werkstatt"}})
-		for _, query := range []string{"leak", "the sorlle of my friend", "brrleaving", "xllergies"} {
+		for _, query := range []string{"leak", "the sorlle of my friend", "brrleaving", "xelescopings"} {
 			b.same("hits of "+query, b.found(words(query)), nil)
 		}
 	}},
 	{"what a misspelt word was meant for is found in all of its forms", func(b *bench) {
-		b.put(record(1, "Das Fahrrad ist neu."), record(2, "Der Preis für Fahrräder steigt."))
-		b.same("hits", b.found(words("Fahrrda")), ids(2, 1))
+		b.put(record(1, "Die Wohnung ist neu."), record(2, "Der Preis für Wohnungen steigt."))
+		b.same("hits", b.found(words("Wohnugn")), ids(2, 1))
 	}},
 }
