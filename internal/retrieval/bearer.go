@@ -35,6 +35,8 @@ func rolesOf(word string, owned bool) (terms []string) {
 
 // roleOf has words for what somebody is to a writer, in several languages and in the forms that follow a
 // possessive, each with its role. Words with a hyphen are written together, as [Joined] tokens are.
+//
+//nolint:misspell // they are French and others
 var roleOf = wordMap(`daughter daughters tochter fille hija filha figlia dochter дочь дочка дочери дочку дочке=daughter
 	son sons sohn fils hijo filho figlio zoon сын сына сыну сыном=son
 	brother brothers bruder frere hermano irmao fratello broer брат брата брату братом=brother
@@ -146,6 +148,8 @@ const (
 )
 
 // bear takes in a word of a stored text: as it is in lower case, where it stands, and how it looks.
+//
+//nolint:cyclop // the steps of one machine, which are read side by side
 func (t *tokenizer) bear(lower string, start, end int, s shape) {
 	before := t.bearing
 	gap := ""
