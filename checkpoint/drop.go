@@ -25,7 +25,8 @@ type erasure struct {
 // step makes a change of a thread and namespace that decide makes: the last one of the call, or one of
 // several. A call that ends with another change than it took for its last is to be settled.
 func (e *erasure) step(
-	ctx context.Context, thread, namespace string, decide func(now time.Time) (change loci.Change, last bool, err error),
+	ctx context.Context, thread, namespace string,
+	decide func(now time.Time) (change loci.Change, last bool, err error),
 ) error {
 	leave, err := e.c.turn(ctx, thread, namespace)
 	if err != nil {
@@ -104,7 +105,8 @@ func newDropping(all []stored, chosen map[string]bool) *dropping {
 // their writes and the values that nothing else refers to. A checkpoint that stays loses
 // its parent if that goes. last says that the call erases nothing after them.
 func (e *erasure) drop(
-	ctx context.Context, thread, namespace string, last bool, choose func(all []stored) (map[string]bool, error),
+	ctx context.Context, thread, namespace string, last bool,
+	choose func(all []stored) (map[string]bool, error),
 ) (erased int, err error) {
 	c := e.c
 	slots := loci.SlotsBeginning(slotOf(thread, namespace))

@@ -236,7 +236,8 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 	}
 	slices.SortFunc(namespaces, func(a, b string) int { return strings.Compare(b, a) }) // the root, "", comes last
 	for i, namespace := range namespaces {
-		n, err := e.drop(ctx, thread, namespace, last && i == len(namespaces)-1, func(all []stored) (map[string]bool, error) {
+		ends := last && i == len(namespaces)-1
+		n, err := e.drop(ctx, thread, namespace, ends, func(all []stored) (map[string]bool, error) {
 			kept, err := c.keep(ctx, all)
 			if err != nil {
 				return nil, err
