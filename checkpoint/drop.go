@@ -77,7 +77,8 @@ type dropping struct {
 
 // newDropping looks at all checkpoints of a thread and namespace once.
 func newDropping(all []stored, chosen map[string]bool) *dropping {
-	d := &dropping{left: len(all), values: map[loci.ID]*stored{}, named: map[string][]*stored{}, gone: map[*stored]bool{}}
+	d := &dropping{left: len(all), values: map[loci.ID]*stored{}, gone: map[*stored]bool{}}
+	d.named = map[string][]*stored{}
 	for i := range all {
 		s := &all[i]
 		if chosen[s.Parent] {
@@ -101,12 +102,14 @@ func newDropping(all []stored, chosen map[string]bool) *dropping {
 	return d
 }
 
+// A chooser names the checkpoints of a list that go, by id.
+type chooser func(all []stored) (map[string]bool, error)
+
 // drop erases the checkpoints of a thread and namespace that choose names by id, with
 // their writes and the values that nothing else refers to. A checkpoint that stays loses
 // its parent if that goes. last says that the call erases nothing after them.
 func (e *erasure) drop(
-	ctx context.Context, thread, namespace string, last bool,
-	choose func(all []stored) (map[string]bool, error),
+	ctx context.Context, thread, namespace string, last bool, choose chooser,
 ) (erased int, err error) {
 	c := e.c
 	slots := loci.SlotsBeginning(slotOf(thread, namespace))
