@@ -33,7 +33,8 @@ func usageError(err error) error {
 	if pathOf(node) == "erase" && strings.HasPrefix(err.Error(), "unexpected argument") {
 		recovery = "To erase one memory: loci delete ID. " + recovery
 	}
-	return &loci.Error{Code: loci.Invalid, Msg: terminal.Truncate(plainly(node, err.Error()), maxFault), Err: err, Recovery: recovery}
+	said := terminal.Truncate(plainly(node, err.Error()), maxFault)
+	return &loci.Error{Code: loci.Invalid, Msg: said, Err: err, Recovery: recovery}
 }
 
 // areText refuses bytes that are no UTF-8: the parser would put others in their place, and what
