@@ -142,7 +142,12 @@ func (c *Handle) Put(ctx context.Context, in Checkpoint) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	_, err := loci.Commit(ctx, c.m, "put checkpoint", in, func(now time.Time) (loci.Decision[bool], error) {
+	leave, err := c.turn(ctx, in.Thread, in.Namespace)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	_, err = loci.Commit(ctx, c.m, "put checkpoint", in, func(now time.Time) (loci.Decision[bool], error) {
 		return c.decidePut(ctx, &in, now)
 	})
 	return err

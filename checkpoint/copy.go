@@ -56,7 +56,7 @@ func (c *Handle) copyThread(ctx context.Context, from, to string, most int64) (c
 	}
 	p := copier{c: c, from: from, to: to, now: c.m.Now(), atOnce: atOnce, ids: map[loci.ID]loci.ID{}}
 	err = p.run(ctx, func() error {
-		if p.size < copyPart && len(p.change.Put) < 512 {
+		if p.size < copyPart && len(p.change.Put) < stepRecords {
 			return nil
 		}
 		return p.store(ctx)

@@ -11,20 +11,23 @@ import (
 // maxKnownValues bounds the values that a deletion remembers: 4 MiB. The others are found by their slots.
 const maxKnownValues = 1 << 18
 
-// A deletion takes a thread away.
+// A deletion takes a thread away, one namespace after the other.
 type deletion struct {
 	c      *Handle
 	thread string
 
-	// values are those of the checkpoints that went. They are erased as they came, beside one another in
-	// the store; by their slots, each channel would come by itself, from all over the place.
-	values []loci.ID
-	most   int // values that are remembered
+	// values are those of the checkpoints of a namespace that went. They are erased as they came, beside one
+	// another in the store; by their slots, each channel would come by itself, from all over the place.
+	values    []loci.ID
+	sorted    bool
+	prefix    string // of the slots of that namespace
+	namespace string
+	most      int // values that are remembered
 }
 
 // DeleteThread erases all checkpoints, values and writes of a thread and returns how many
 // checkpoints it erased. A thread that does not exist is no error. A large thread is
-// erased in several changes, the oldest first; if it was stopped half way, call it again.
+// erased in several changes, of each graph the oldest first; if it was stopped half way, call it again.
 func (c *Handle) DeleteThread(ctx context.Context, thread string) (erased int, err error) {
 	return c.deleteThread(ctx, thread, maxKnownValues)
 }
@@ -34,44 +37,104 @@ func (c *Handle) deleteThread(ctx context.Context, thread string, most int) (era
 	if err := checkThread(thread); err != nil {
 		return 0, err
 	}
-	p := deletion{c: c, thread: thread, most: most}
-	for {
-		type step struct {
-			checkpoints int
-			more        bool
-		}
-		s, err := loci.Commit(ctx, c.m, "delete thread", nil, func(now time.Time) (d loci.Decision[step], err error) {
-			d.Change, d.Reply.checkpoints, d.Reply.more, err = p.decide(ctx, now)
-			return d, err
-		})
-		erased += s.checkpoints
-		if err != nil || !s.more {
-			return erased, err
-		}
+	all := erasure{c: c, op: "delete thread"}
+	if erased, err = all.deleteKnowing(ctx, thread, true, most); err != nil {
+		return erased, err
 	}
+	return erased, all.settle(ctx)
 }
 
-// decide takes away a part of a thread: checkpoints first, so that what is left
-// never refers to what is gone, then all the rest.
+// deleteThread erases a thread as a part of a call; last says that the call erases nothing after it.
+func (e *erasure) deleteThread(ctx context.Context, thread string, last bool) (erased int, err error) {
+	return e.deleteKnowing(ctx, thread, last, maxKnownValues)
+}
+
+func (e *erasure) deleteKnowing(ctx context.Context, thread string, last bool, most int) (erased int, err error) {
+	p := deletion{c: e.c, thread: thread, most: most}
+	for more := true; more; {
+		var gone int
+		err := e.step(ctx, thread, p.namespace, func(now time.Time) (change loci.Change, ends bool, err error) {
+			change, gone, more, err = p.decide(ctx, now)
+			return change, last && !more, err
+		})
+		if err != nil {
+			return erased, err
+		}
+		erased += gone
+	}
+	return erased, nil
+}
+
+// stepThreads bounds the namespaces that one change takes away.
+const stepThreads = 64
+
+// decide takes a part of a thread away: namespaces with all that they have, and then what is in none.
 func (p *deletion) decide(
 	ctx context.Context, now time.Time,
 ) (change loci.Change, checkpoints int, more bool, err error) {
 	slots := loci.SlotsBeginning(slotOf(p.thread))
+	threads, err := p.c.firstOf(ctx, KindThread, slots, stepThreads, loci.Page{NoText: true})
+	if err != nil {
+		return change, 0, false, err
+	}
+	defer func() { p.c.account(&change, threads, now) }()
+	for i := range threads {
+		var b threadBody
+		if err := loci.ReadBody(&threads[i], &b); err != nil {
+			return change, 0, false, err
+		}
+		p.namespace = b.Namespace
+		n, left, err := p.take(ctx, &change, slotOf(p.thread, b.Namespace), now)
+		checkpoints += n
+		if err == nil {
+			err = p.c.mark(ctx, &change, p.thread, b.Namespace, now, !left)
+		}
+		if err != nil {
+			return change, 0, false, err
+		}
+		if left || len(change.Erase) >= stepRecords {
+			return change, checkpoints, true, nil
+		}
+	}
+	if len(threads) == stepThreads {
+		return change, checkpoints, true, nil
+	}
+	n, more, err := p.take(ctx, &change, slotOf(p.thread), now)
+	return change, checkpoints + n, more, err
+}
+
+// take takes what has a slot that begins so: checkpoints first, so that what is left
+// never refers to what is gone, then all the rest. more says that some of it is left.
+func (p *deletion) take(
+	ctx context.Context, change *loci.Change, prefix string, now time.Time,
+) (checkpoints int, more bool, err error) {
+	if p.prefix != prefix {
+		p.prefix, p.values = prefix, nil
+	}
+	gone := map[loci.ID]bool{}
+	if prefix == slotOf(p.thread) {
+		for i := range change.Erase {
+			gone[change.Erase[i].ID] = true
+		}
+	}
 	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue} {
-		room := dropRecords - len(change.Erase)
+		room := max(0, stepRecords-len(change.Erase))
 		if kind == KindValue {
 			if known := p.known(); len(known) > room {
-				p.c.eraseValues(&change, known[:room])
+				p.c.eraseValues(change, known[:room])
 				p.values, more = known[room:], true
 				continue
 			}
 			p.values = nil // there is room for them, and for what no checkpoint names
 		}
 		page := loci.Page{Brief: true, Bodies: kind == Kind}
-		records, err := p.c.firstOf(ctx, kind, slots, room+1, page) // not all of a large thread in each change
+		slots := loci.SlotsBeginning(prefix)
+		// Not all of a large thread is read for each change, and what goes with this one already is still there.
+		records, err := p.c.firstOf(ctx, kind, slots, room+1+len(gone), page)
 		if err != nil {
-			return change, 0, false, err
+			return 0, false, err
 		}
+		records = slices.DeleteFunc(records, func(r loci.Record) bool { return gone[r.ID] })
 		more = more || len(records) > room
 		records = records[:min(room, len(records))]
 		if kind == KindValue {
@@ -86,25 +149,14 @@ func (p *deletion) decide(
 			checkpoints++
 			change.Events = append(change.Events, p.c.m.Event(loci.EventErased, r, now, map[string]any{"version": r.Version}))
 			if err := p.remember(r); err != nil {
-				return change, 0, false, err
+				return 0, false, err
 			}
 		}
-	}
-	records, err := p.c.heads(ctx, KindThread, slots)
-	if err != nil {
-		return change, 0, false, err
-	}
-	for i := range records {
-		var b threadBody
-		if err := loci.ReadBody(&records[i], &b); err != nil {
-			return change, 0, false, err
-		}
-		if err := p.c.mark(ctx, &change, p.thread, b.Namespace, now, !more); err != nil {
-			return change, 0, false, err
+		if more {
+			return checkpoints, true, nil
 		}
 	}
-	p.c.account(&change, records, now)
-	return change, checkpoints, more, nil
+	return checkpoints, more, nil
 }
 
 // remember notes the values of a checkpoint that goes.
@@ -116,14 +168,17 @@ func (p *deletion) remember(r *loci.Record) error {
 	for _, id := range s.Values {
 		p.values = append(p.values, id)
 	}
+	p.sorted = false
 	return err
 }
 
 // known are the values of the checkpoints that went, the oldest first. Some are not there any more when a change was
 // refused because another call deletes the thread, too; each attempt takes those that it tried from the list.
 func (p *deletion) known() []loci.ID {
-	slices.SortFunc(p.values, byID)
-	p.values = slices.Compact(p.values)
+	if !p.sorted { // once, not for each change
+		slices.SortFunc(p.values, byID)
+		p.values, p.sorted = slices.Compact(p.values), true
+	}
 	return p.values
 }
 

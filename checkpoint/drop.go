@@ -2,131 +2,277 @@ package checkpoint
 
 import (
 	"context"
-	"maps"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
 )
 
+// stepRecords bounds the records that one change erases. Whoever writes meanwhile waits for one
+// change at most; larger ones take longer than that should be.
+const stepRecords = 512
+
+// An erasure is a call that erases in several changes. Each change but the last says that more is to
+// come, so that the call waits for the wiping once.
+type erasure struct {
+	c    *Handle
+	op   string
+	owed bool // the change before said that more is to come
+}
+
+// step makes a change of a thread and namespace that decide makes: the last one of the call, or one of
+// several. A call that ends with another change than it took for its last is to be settled.
+func (e *erasure) step(
+	ctx context.Context, thread, namespace string,
+	decide func(now time.Time) (change loci.Change, last bool, err error),
+) error {
+	leave, err := e.c.turn(ctx, thread, namespace)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	more, err := loci.Commit(ctx, e.c.m, e.op, nil, func(now time.Time) (d loci.Decision[bool], err error) {
+		var last bool
+		if d.Change, last, err = decide(now); err != nil || d.Change.Empty() {
+			d.Reply = e.owed
+			return d, err
+		}
+		d.Change.More, d.Change.Last, d.Reply = !last, last && e.owed, !last
+		return d, nil
+	})
+	if err == nil {
+		e.owed = more
+	}
+	return err
+}
+
+// settle waits until what earlier changes erased is wiped.
+func (e *erasure) settle(ctx context.Context) error {
+	if !e.owed {
+		return nil
+	}
+	_, err := loci.Commit(ctx, e.c.m, e.op, nil, func(time.Time) (loci.Decision[bool], error) {
+		return loci.Decision[bool]{Change: loci.Change{Last: true, Settled: true}}, nil
+	})
+	return err
+}
+
 // A dropping is an erasure of checkpoints between two of its changes: the thread's record as
-// the last one left it, the checkpoints that are left, and which of them are still to go. Whoever
-// adds checkpoints or takes them away writes the thread's record, so that what is known here
-// holds as long as that record is the same.
+// the last one left it, the checkpoints that were there at first, and which of them are still to go.
+// Whoever adds checkpoints or takes them away writes the thread's record, so that what is known here
+// holds as long as that record is the same. A change costs what it erases, however many are left.
 type dropping struct {
 	thread  loci.ID
 	version int64
 	slots   loci.SlotRange // of all that the thread has in the namespace
-	all     []stored
-	chosen  map[string]bool
+
+	left   int // checkpoints that are there
+	chosen []*stored
+	values map[loci.ID]*stored  // those that go, each with the last checkpoint that refers to it
+	named  map[string][]*stored // by parent: the checkpoints that name one that goes
+	gone   map[*stored]bool
 }
+
+// newDropping looks at all checkpoints of a thread and namespace once.
+func newDropping(all []stored, chosen map[string]bool) *dropping {
+	d := &dropping{left: len(all), values: map[loci.ID]*stored{}, gone: map[*stored]bool{}}
+	d.named = map[string][]*stored{}
+	for i := range all {
+		s := &all[i]
+		if chosen[s.Parent] {
+			d.named[s.Parent] = append(d.named[s.Parent], s)
+		}
+		if !chosen[s.ID] {
+			continue
+		}
+		d.chosen = append(d.chosen, s)
+		for _, id := range s.Values {
+			d.values[id] = s
+		}
+	}
+	for i := range all {
+		if !chosen[all[i].ID] {
+			for _, id := range all[i].Values {
+				delete(d.values, id)
+			}
+		}
+	}
+	return d
+}
+
+// A chooser names the checkpoints of a list that go, by id.
+type chooser func(all []stored) (map[string]bool, error)
 
 // drop erases the checkpoints of a thread and namespace that choose names by id, with
 // their writes and the values that nothing else refers to. A checkpoint that stays loses
-// its parent if that goes.
-func (c *Handle) drop(
-	ctx context.Context, thread, namespace string, choose func(all []stored) (map[string]bool, error),
+// its parent if that goes. last says that the call erases nothing after them.
+func (e *erasure) drop(
+	ctx context.Context, thread, namespace string, last bool, choose chooser,
 ) (erased int, err error) {
-	var left *dropping
-	for {
-		type step struct {
-			erased int
-			left   *dropping
-		}
-		s, err := loci.Commit(ctx, c.m, "erase checkpoints", nil, func(now time.Time) (d loci.Decision[step], err error) {
-			known := left
-			left = nil // after a conflict everything is read again
+	c := e.c
+	slots := loci.SlotsBeginning(slotOf(thread, namespace))
+	var known *dropping
+	var read []stored
+	for more := true; more; {
+		var gone int
+		err := e.step(ctx, thread, namespace, func(now time.Time) (change loci.Change, ends bool, err error) {
+			d := known
+			known = nil // after a conflict it is made of what is there then
 			r, err := c.at(ctx, KindThread, slotOf(thread, namespace), loci.Page{NoText: true})
 			if err != nil {
-				return d, err
+				return change, false, err
 			}
-			if known == nil || r == nil || r.ID != known.thread || r.Version != known.version {
-				known = &dropping{slots: loci.SlotsBeginning(slotOf(thread, namespace))}
-				if known.all, err = c.stored(ctx, thread, namespace); err != nil {
-					return d, err
+			if d == nil || r == nil || r.ID != d.thread || r.Version != d.version {
+				if read, err = c.storedSince(ctx, slots, read); err != nil {
+					return change, false, err
 				}
-				if known.chosen, err = choose(known.all); err != nil {
-					return d, err
+				chosen, err := choose(read)
+				if err != nil {
+					return change, false, err
 				}
+				d = newDropping(slices.Clone(read), chosen)
+				d.slots = slots
 			}
-			if len(known.chosen) == 0 {
-				return d, nil
+			gone, more = 0, false
+			if len(d.chosen) == 0 {
+				return change, false, nil
 			}
-			var rest dropping
-			if d.Change, rest, err = c.decideDrop(ctx, known, now); err != nil {
-				return d, err
+			before := d.left
+			if err := c.decideDrop(ctx, d, &change, now); err != nil {
+				return change, false, err
 			}
-			d.Reply.erased = len(known.all) - len(rest.all)
-			if len(rest.chosen) > 0 && r != nil {
-				rest.thread, rest.version = r.ID, r.Version+1
-				d.Reply.left = &rest
+			gone = before - d.left
+			if more = len(d.chosen) > 0; r != nil {
+				d.thread, d.version = r.ID, r.Version+1
+				known = d
 			}
-			return d, c.mark(ctx, &d.Change, thread, namespace, now, len(rest.all) == 0)
+			return change, last && !more, c.mark(ctx, &change, thread, namespace, now, d.left == 0)
 		})
-		erased += s.erased
-		if left = s.left; err != nil || left == nil {
+		if err != nil {
 			return erased, err
 		}
+		erased += gone
 	}
+	return erased, nil
 }
 
-// decideDrop takes the oldest of the chosen checkpoints away, as many as go in one
-// change, and says what is left then.
-func (c *Handle) decideDrop(
-	ctx context.Context, known *dropping, now time.Time,
-) (change loci.Change, rest dropping, err error) {
-	rest.slots = known.slots
-	gone, values := map[string]bool{}, map[loci.ID]bool{}
-	rest.chosen = maps.Clone(known.chosen)
-	written := c.writeListOf(known.slots, loci.Page{Brief: true})
-	for i := range known.all {
-		s := &known.all[i]
-		if !known.chosen[s.ID] || len(change.Erase) >= dropRecords {
-			continue
-		}
-		gone[s.ID] = true
-		delete(rest.chosen, s.ID)
-		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
-		change.Events = append(change.Events,
-			c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
-		writes, err := written.of(ctx, s.record.Slot)
+// decideDrop takes the oldest of the chosen checkpoints away, as many as go in one change. Of one that
+// has many writes some go first, and of many that name it as their parent some lose it first: a call that
+// stops there leaves a checkpoint that the next one takes.
+func (c *Handle) decideDrop(ctx context.Context, d *dropping, change *loci.Change, now time.Time) error {
+	written := c.writeListOf(d.slots, loci.Page{Brief: true})
+	orphans := map[*stored]bool{}
+	var values []loci.ID
+	room := func() int { return stepRecords - len(change.Erase) - len(values) - len(orphans) }
+	for len(d.chosen) > 0 && room() > 0 {
+		s := d.chosen[0]
+		writes, whole, err := written.some(ctx, s.record.Slot, room())
 		if err != nil {
-			return change, rest, err
+			return err
 		}
 		for i := range writes {
 			change.Erase = append(change.Erase, loci.Erase{ID: writes[i].ID, Version: writes[i].Version})
 		}
-		for _, id := range s.Values {
-			values[id] = true
+		if !whole {
+			break
 		}
+		going := d.goingWith(s)
+		if len(going) > room() && room() < stepRecords {
+			break
+		}
+		if d.orphan(s, orphans, max(room(), 1)); len(d.named[s.ID]) > 0 {
+			break
+		}
+		for _, id := range going {
+			delete(d.values, id)
+		}
+		values = append(values, going...)
+		d.chosen, d.left, d.gone[s] = d.chosen[1:], d.left-1, true
+		delete(orphans, s)
+		change.Erase = append(change.Erase, loci.Erase{ID: s.record.ID, Version: s.record.Version})
+		change.Events = append(change.Events,
+			c.m.Event(loci.EventErased, &s.record, now, map[string]any{"version": s.record.Version}))
 	}
-	for _, s := range known.all {
-		if gone[s.ID] {
-			continue
+	slices.SortFunc(values, byID) // as they came; two channels of a checkpoint may have the same
+	c.eraseValues(change, slices.Compact(values))
+	for s := range orphans {
+		s.Parent = ""
+		r := s.record
+		if err := loci.SetBody(&r, s.body); err != nil {
+			return err
 		}
-		s.spare(values)
-		if gone[s.Parent] {
-			if err := c.orphan(ctx, &change, &s, now); err != nil {
-				return change, rest, err
-			}
-		}
-		rest.all = append(rest.all, s)
+		s.record.Version++
+		r.Version, r.UpdatedAt = s.record.Version, now
+		change.Put = append(change.Put, loci.Put{Record: r, SameText: true})
 	}
-	c.eraseValues(&change, inOrder(values))
-	return change, rest, nil
+	slices.SortFunc(change.Put, func(a, b loci.Put) int { return strings.Compare(a.Record.Slot, b.Record.Slot) })
+	c.account(change, nil, now)
+	return nil
 }
 
-// orphan takes a checkpoint's parent away.
-func (c *Handle) orphan(ctx context.Context, change *loci.Change, s *stored, now time.Time) error {
-	r, err := c.at(ctx, Kind, s.record.Slot, loci.Page{})
-	if err != nil || r == nil {
-		return err
+// orphan adds checkpoints that name one as their parent, and that are there, to those that lose it.
+func (d *dropping) orphan(s *stored, orphans map[*stored]bool, most int) {
+	for named := d.named[s.ID]; len(named) > 0 && most > 0; named = named[1:] {
+		if child := named[0]; child != s && !d.gone[child] {
+			orphans[child] = true
+			most--
+		}
+		d.named[s.ID] = named[1:]
 	}
-	s.Parent = ""
-	if err := loci.SetBody(r, s.body); err != nil {
-		return err
+}
+
+// goingWith lists the values that go with a checkpoint.
+func (d *dropping) goingWith(s *stored) (values []loci.ID) {
+	for _, id := range s.Values {
+		if d.values[id] == s {
+			values = append(values, id)
+		}
 	}
-	s.record.Version++
-	r.Version, r.UpdatedAt = s.record.Version, now
-	change.Put = append(change.Put, loci.Put{Record: *r, SameText: true})
-	return nil
+	return values
+}
+
+// storedSince lists the checkpoints in a range, the oldest first, for one who has read them before: only
+// what has changed is read again, so that whoever prunes a long thread in use does not read all of it
+// for each checkpoint that others put.
+func (c *Handle) storedSince(ctx context.Context, slots loci.SlotRange, before []stored) ([]stored, error) {
+	if len(before) == 0 {
+		return c.storedIn(ctx, slots)
+	}
+	heads, err := c.firstOf(ctx, Kind, slots, math.MaxInt, loci.Page{Brief: true})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[loci.ID]*stored, len(before))
+	for i := range before {
+		known[before[i].record.ID] = &before[i]
+	}
+	var fresh []loci.ID
+	for i := range heads {
+		if s := known[heads[i].ID]; s == nil || s.record.Version != heads[i].Version {
+			fresh = append(fresh, heads[i].ID)
+		}
+	}
+	f := c.filter(Kind)
+	for f.IDs = range slices.Chunk(fresh, 1000) {
+		records, _, err := c.records(ctx, f, loci.Page{Limit: len(f.IDs), NoText: true})
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			s, err := readCheckpoint(&records[i])
+			if err != nil {
+				return nil, err
+			}
+			known[s.record.ID] = &s
+		}
+	}
+	all := make([]stored, 0, len(heads))
+	for i := range heads {
+		if s := known[heads[i].ID]; s != nil { // nil: erased meanwhile, and so is the thread's record of before
+			all = append(all, *s)
+		}
+	}
+	return all, nil
 }

@@ -185,10 +185,11 @@ func TestPruningALargeThreadReadsItOnce(t *testing.T) {
 func TestPruningALargeThreadSeesWhatOthersPut(t *testing.T) {
 	m, _, s := counted(t)
 	locitest.CheckpointHistory(t, m, "t", "", 5, locitest.PlainState)
-	locitest.PutWrites(t, m, "t", "c00", writesOf("many", 5000)...) // a change of their own
+	locitest.PutWrites(t, m, "t", "c00", writesOf("many", 5000)...)          // a change of their own
+	other := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u") // of another process, without a turn
 	s.then = func() {
 		in := locitest.Checkpoint("t", "", "c90", "c03", "{}", locitest.GraphState{"same": "1", "step": "3"}, nil)
-		locitest.PutCheckpoint(t, m, in)
+		locitest.PutCheckpoint(t, other, in)
 	}
 	if n, err := checkpoint.Of(m).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest); n != 5 || err != nil {
 		t.Errorf("%d were erased, %v", n, err)

@@ -222,8 +222,9 @@ func TestWritesBetweenAreNotRead(t *testing.T) {
 func TestDeletingAThreadTwiceAtOnce(t *testing.T) {
 	m, h, c := counted(t)
 	longThread(t, m, 110, 50)
+	other := locitest.Bind(t, locitest.NewEngine(t, c, loci.Options{}), "u") // of another process, without a turn
 	c.then = func() {
-		if _, err := checkpoint.Of(m).DeleteThread(t.Context(), "t"); err != nil {
+		if _, err := checkpoint.Of(other).DeleteThread(t.Context(), "t"); err != nil {
 			t.Error(err)
 		}
 	}

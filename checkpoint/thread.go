@@ -15,9 +15,11 @@ import (
 // maxRunBytes bounds the id of a run.
 const maxRunBytes = 1024
 
-// dropRecords bounds the records that one change erases, and the checkpoints whose writes
-// it reads to find them.
-const dropRecords = 5000
+// turn waits for the caller's turn among those who change a thread and namespace: whoever puts a checkpoint while
+// another call prunes them waits for one change of it, and does not start over for each.
+func (c *Handle) turn(ctx context.Context, thread, namespace string) (leave func(), err error) {
+	return c.m.Turn(ctx, string(Kind), slotOf(thread, namespace))
+}
 
 // mark makes a change write the record of a thread and namespace, or erase it when
 // nothing is left. So of two calls that add or take away checkpoints there, the second
@@ -99,7 +101,11 @@ func byID(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) }
 // stored lists the checkpoints of a thread and namespace without their states, the
 // oldest first.
 func (c *Handle) stored(ctx context.Context, thread, namespace string) ([]stored, error) {
-	records, err := c.heads(ctx, Kind, loci.SlotsBeginning(slotOf(thread, namespace)))
+	return c.storedIn(ctx, loci.SlotsBeginning(slotOf(thread, namespace)))
+}
+
+func (c *Handle) storedIn(ctx context.Context, slots loci.SlotRange) ([]stored, error) {
+	records, err := c.heads(ctx, Kind, slots)
 	if err != nil {
 		return nil, err
 	}
@@ -133,10 +139,14 @@ func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, 
 	}
 	f := c.filter(Kind)
 	f.Sequences = sequences
+	all := erasure{c: c, op: "erase checkpoints"}
 	for {
 		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, NoText: true})
-		if err != nil || len(records) == 0 {
+		if err != nil {
 			return erased, err
+		}
+		if len(records) == 0 {
+			return erased, all.settle(ctx)
 		}
 		s, err := readCheckpoint(&records[0])
 		if err != nil {
@@ -144,7 +154,7 @@ func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, 
 		}
 		// First everything of the runs in this thread and namespace goes; then the next
 		// one is looked for.
-		n, err := c.drop(ctx, s.Thread, s.Namespace, func(all []stored) (map[string]bool, error) {
+		n, err := all.drop(ctx, s.Thread, s.Namespace, false, func(all []stored) (map[string]bool, error) {
 			chosen := map[string]bool{}
 			for i := range all {
 				if of[all[i].record.Sequence] {
@@ -185,23 +195,25 @@ func (c *Handle) Prune(ctx context.Context, threads []string, strategy PruneStra
 		}
 	}
 	threads = slices.Compact(slices.Sorted(slices.Values(threads))) // one that is named again costs as much again
-	for _, thread := range threads {
-		prune := c.DeleteThread
-		if strategy == KeepLatest {
-			prune = c.keepLatest
+	all := erasure{c: c, op: "prune threads"}
+	for i, thread := range threads {
+		prune := all.keepLatest
+		if strategy == DeleteAll {
+			prune = all.deleteThread
 		}
-		n, err := prune(ctx, thread)
+		n, err := prune(ctx, thread, i == len(threads)-1)
 		erased += n
 		if err != nil {
 			return erased, err
 		}
 	}
-	return erased, nil
+	return erased, all.settle(ctx)
 }
 
 // keepLatest prunes a thread: subgraphs first, while the root's checkpoints still
-// say which of them were called from what goes.
-func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err error) {
+// say which of them were called from what goes. last says that the call erases nothing after it.
+func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (erased int, err error) {
+	c := e.c
 	namespaces, err := c.namespaces(ctx, thread)
 	if err != nil {
 		return 0, err
@@ -223,8 +235,9 @@ func (c *Handle) keepLatest(ctx context.Context, thread string) (erased int, err
 		}
 	}
 	slices.SortFunc(namespaces, func(a, b string) int { return strings.Compare(b, a) }) // the root, "", comes last
-	for _, namespace := range namespaces {
-		n, err := c.drop(ctx, thread, namespace, func(all []stored) (map[string]bool, error) {
+	for i, namespace := range namespaces {
+		ends := last && i == len(namespaces)-1
+		n, err := e.drop(ctx, thread, namespace, ends, func(all []stored) (map[string]bool, error) {
 			kept, err := c.keep(ctx, all)
 			if err != nil {
 				return nil, err

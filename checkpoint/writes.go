@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	"github.com/loci-memory/loci"
@@ -33,35 +34,43 @@ func (c *Handle) writeListOf(slots loci.SlotRange, page loci.Page) *writeList {
 }
 
 // of returns the writes of the checkpoint with a slot, in order of slot.
-func (w *writeList) of(ctx context.Context, slot string) (out []loci.Record, err error) {
+func (w *writeList) of(ctx context.Context, slot string) ([]loci.Record, error) {
+	out, _, err := w.some(ctx, slot, math.MaxInt)
+	return out, err
+}
+
+// some returns the first writes of the checkpoint with a slot, and whether these are all.
+func (w *writeList) some(ctx context.Context, slot string, most int) (out []loci.Record, all bool, err error) {
 	for {
 		n := 0
 		for n < len(w.ready) && w.ready[n].Slot < slot {
 			n++
 		}
 		w.ready, w.passed = w.ready[n:], w.passed+n
-		for n = 0; n < len(w.ready) && strings.HasPrefix(w.ready[n].Slot, slot); n++ {
+		for n = 0; n < len(w.ready) && n < most && strings.HasPrefix(w.ready[n].Slot, slot); n++ {
 		}
-		out = append(out, w.ready[:n]...)
+		out, most = append(out, w.ready[:n]...), most-n
 		w.ready, w.used = w.ready[n:], w.used+n
 		if len(w.ready) > 0 || w.ended {
-			return out, nil
+			return out, len(w.ready) == 0 || !strings.HasPrefix(w.ready[0].Slot, slot), nil
 		}
 		w.slots.From = max(w.slots.From, slot)
-		if err := w.more(ctx); err != nil {
-			return nil, err
+		if err := w.more(ctx, most); err != nil {
+			return nil, false, err
 		}
 	}
 }
 
-// more reads a page.
-func (w *writeList) more(ctx context.Context) error {
+// more reads a page, with one write more than are wanted at most.
+func (w *writeList) more(ctx context.Context, most int) error {
 	f := w.c.filter(KindWrite)
 	f.Slots = w.slots
 	if w.passed > w.used {
 		w.page.Limit = leastWrites
 	}
-	records, next, err := w.c.records(ctx, f, w.page)
+	page := w.page
+	page.Limit = min(page.Limit, max(most, most+1))
+	records, next, err := w.c.records(ctx, f, page)
 	if err != nil {
 		return err
 	}

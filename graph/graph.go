@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"go.yaml.in/yaml/v4"
 
@@ -84,9 +85,22 @@ func Parse(data []byte) (*Graph, error) {
 			return nil, loci.Errorf(loci.Invalid, "not JSON: %s", jsonform.Fault(err))
 		}
 	} else if err := yaml.Load(text, &value); err != nil {
-		return nil, loci.Errorf(loci.Invalid, "neither JSON nor YAML: %w", err)
+		return nil, loci.Errorf(loci.Invalid, "neither JSON nor YAML: %s", fault(err))
 	}
 	return Read(value)
+}
+
+// fault is what the parser of YAML says, and where, without its own name.
+func fault(err error) string {
+	var e *yaml.LoadError
+	if !errors.As(err, &e) || e.Message == "" {
+		return err.Error()
+	}
+	mark := e.Mark
+	if mark.Line == 0 {
+		mark = e.ContextMark
+	}
+	return fmt.Sprintf("line %d, column %d: %s", mark.Line, mark.Column, e.Message)
 }
 
 // Read is [Parse] for a graph that was decoded already, as a part of a larger file:

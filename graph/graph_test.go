@@ -214,3 +214,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What the parser of YAML refuses is told with its place, and without the parser's name.
+func TestFaultsOfYAMLNameThePlace(t *testing.T) {
+	_, err := graph.Parse([]byte("nodes: []\n" + strings.Repeat("[", 20_000)))
+	if err == nil || !strings.Contains(err.Error(), "neither JSON nor YAML: line 2, column ") || strings.Contains(err.Error(), "go-yaml") {
+		t.Errorf("it is told as %v", err)
+	}
+}

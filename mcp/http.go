@@ -69,7 +69,7 @@ func (s *Server) Handler() http.Handler {
 			}
 		}
 		if e.id != nil && !e.listens() { // not of a batch: its other replies are good
-			w = &stepUp{ResponseWriter: w, ctx: r.Context(), id: e.id}
+			w = &stepUp{ResponseWriter: w, ctx: r.Context(), id: e.id, method: e.method}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)

@@ -69,6 +69,11 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 		{"a bad text in one", "Bearer good", `[{"jsonrpc":"2.0","id":4,"method":"a\u0000"}]`, 400, `"id":4,"error":{"code":-32600`},
 		{"as many as may be", "Bearer good", pings(100), 400, "JSON-RPC batching is not supported"}, // in this revision
 		{"undeclared", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"prompts/list"}`, 200, `"code":-32601`},
+		{"unknown", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"foo"}`, 400,
+			`{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"method not found: \"foo\"","data":{"reason":"method"}}}`},
+		{"a long name", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"` + strings.Repeat("m", 257) + `"}`, 400,
+			`"message":"method must be a text of at most 256 bytes"`},
+		{"a long name of a notification", "Bearer good", `{"jsonrpc":"2.0","method":"` + strings.Repeat("m", 257) + `"}`, 400, `"reason":"method"`},
 		{"panic", "Bearer good", callLine("7", "panic", `{}`), 200, `"message":"internal error"`},
 	} {
 		status, reply := post(c.token, c.body)

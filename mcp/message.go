@@ -15,15 +15,16 @@ import (
 var (
 	faultVersion = &fault{jsonrpc.CodeInvalidRequest, "jsonrpc", `"jsonrpc" must be "2.0"`}
 	faultID      = &fault{jsonrpc.CodeInvalidRequest, "id", "id must be a text of at most 256 bytes, or an integer within ±2^53"}
-	faultMethod  = &fault{jsonrpc.CodeInvalidRequest, "method", "method must be a text"}
+	faultMethod  = &fault{jsonrpc.CodeInvalidRequest, "method", "method must be a text of at most 256 bytes"}
 	faultMessage = &fault{jsonrpc.CodeInvalidRequest, "message", "the message is neither a request, nor a notification, nor a response"}
 	faultParams  = &fault{jsonrpc.CodeInvalidParams, "params", "params must be an object"}
 )
 
 const (
-	maxIDBytes  = 256
-	maxExactInt = 1 << 53 // beyond it clients that count in floats mix up ids
-	maxParams   = 10_000  // values in params, beside the arguments of a tool, which bounds them itself
+	maxIDBytes     = 256
+	maxMethodBytes = 256     // refusals repeat it
+	maxExactInt    = 1 << 53 // beyond it clients that count in floats mix up ids
+	maxParams      = 10_000  // values in params, beside the arguments of a tool, which bounds them itself
 )
 
 // message makes the SDK's form of a message. Its own decoder accepts ids that it
@@ -39,7 +40,7 @@ func (e *envelope) message() (jsonrpc.Message, *fault) {
 	}
 	if e.method != nil {
 		var method string
-		if e.method[0] != '"' || json.Unmarshal(e.method, &method) != nil {
+		if e.method[0] != '"' || len(e.method) > maxMethodBytes+2 || json.Unmarshal(e.method, &method) != nil {
 			return nil, faultMethod
 		}
 		if string(e.params) == "null" {

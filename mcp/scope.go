@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -18,8 +19,10 @@ type stepUp struct {
 	http.ResponseWriter
 	ctx     context.Context //nolint:containedctx // of the request whose response it is
 	id      json.RawMessage
+	method  json.RawMessage
 	begun   bool
 	refused bool
+	plain   bool // the SDK refuses it in a text of its own, which comes next
 }
 
 // WriteHeader is part of [http.ResponseWriter].
@@ -28,6 +31,9 @@ func (s *stepUp) WriteHeader(status int) {
 		return
 	}
 	s.begun = true
+	if s.plain = status == http.StatusBadRequest && strings.HasPrefix(s.Header().Get("Content-Type"), "text/plain"); s.plain {
+		return
+	}
 	scopes := trail.Stopped(s.ctx)
 	if status != http.StatusOK || len(scopes) == 0 {
 		s.ResponseWriter.WriteHeader(status)
@@ -42,6 +48,15 @@ func (s *stepUp) WriteHeader(status int) {
 // Write is part of [http.ResponseWriter].
 func (s *stepUp) Write(p []byte) (int, error) {
 	s.WriteHeader(http.StatusOK)
+	if s.plain {
+		s.plain, s.refused = false, bytes.HasPrefix(p, []byte("JSON RPC not handled"))
+		if s.refused {
+			refuseHTTP(s.ResponseWriter, http.StatusBadRequest, s.id,
+				&fault{jsonrpc.CodeMethodNotFound, "method", "method not found: " + string(s.method)})
+		} else {
+			s.ResponseWriter.WriteHeader(http.StatusBadRequest)
+		}
+	}
 	if s.refused {
 		return len(p), nil
 	}

@@ -50,3 +50,20 @@ func TestOccurrencesThatAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// A reading is never longer than the cap, and not much shorter where there is more to show.
+func TestAReadingFillsTheCap(t *testing.T) {
+	e, ada := newEngine(t, loci.Options{}), user(t, "ada")
+	var texts []string
+	for i := range 40 {
+		texts = append(texts, fmt.Sprintf("message %d", i))
+	}
+	say(t, talkOf(t, e, ada), "s", texts...)
+	for most := 512; most < 712; most += 5 {
+		set := setOver(t, e, Config{ReplyCap: most, Entries: []Instance{{Family: FamilySessions}}})
+		text := ok(t, set, "memory_read_session", ada, object("session_id", "s")).Text
+		if len(text) > most || len(text) < most-150 {
+			t.Errorf("%d bytes of %d: %s", len(text), most, text)
+		}
+	}
+}

@@ -435,3 +435,23 @@ func TestTextsAreCutAtTheirLimit(t *testing.T) {
 		}
 	}
 }
+
+// The server that a request came through learns of a refusal for want of a scope, and of no other failure.
+func TestRefusalsAreWrittenDown(t *testing.T) {
+	set := newSet(t, Instance{Family: FamilyNotes})
+	search, _ := set.Lookup("memory_search")
+	for _, c := range []struct {
+		caller        Caller
+		args, refused string
+	}{
+		{user(t, "u-1"), `{"query":"tea"}`, ""},
+		{user(t, "u-1"), `{"limit":0}`, ""},
+		{user(t, "u-1", loci.ScopeDelete), `{"query":"tea"}`, "memory_search"},
+	} {
+		var own trail.Trail
+		_, _ = search.Call(trail.With(t.Context(), &own), c.caller, json.RawMessage(c.args))
+		if own.Refused() != c.refused || (len(own.Lacking()) > 0) != (c.refused != "") {
+			t.Errorf("%s: refused %q, lacking %q", c.args, own.Refused(), own.Lacking())
+		}
+	}
+}

@@ -179,13 +179,26 @@ func Links(ctx context.Context, m *loci.Memory, id loci.ID) ([]loci.Link, error)
 	return append([]loci.Link{}, links...), err
 }
 
-// Link joins two memories; see [loci.Memory.Link].
+// maxLinks bounds the links from and to one memory: who lists them, or adds one, gets all of them, and its
+// provenance reads what is at the other ends.
+var maxLinks = 10_000
+
+// Link joins two memories; see [loci.Memory.Link]. TooLarge: one of them has 10,000 links.
 func Link(ctx context.Context, m *loci.Memory, from loci.ID, typ loci.LinkType, to loci.ID) error {
-	for _, id := range []loci.ID{from, to} {
+	for i, id := range []loci.ID{from, to} {
 		if r, err := record(ctx, m, id); err != nil {
 			return err
 		} else if _, err := Of(ctx, m, r, m.Now()); err != nil {
 			return err
+		}
+		links, err := m.Links(ctx, id)
+		if err != nil {
+			return err
+		}
+		there := func(l loci.Link) bool { return l.From == from && l.Type == typ && l.To == to }
+		if len(links) >= maxLinks && !slices.ContainsFunc(links, there) {
+			return loci.Errorf(loci.TooLarge, "%s has %d links; the limit is %d: link to a memory between, or erase one that is linked",
+				[]string{"the memory", "the memory that to names"}[i], len(links), maxLinks)
 		}
 	}
 	return m.Link(ctx, from, typ, to)

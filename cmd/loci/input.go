@@ -78,7 +78,7 @@ func (s idArg) check() error {
 		return nil
 	}
 	return loci.Errorf(loci.Invalid,
-		"%q is not an id: write it as in note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77, or its last %d or more digits",
+		"%.64q is not an id: write it as in note-01970c3e-0b5e-7c3a-9d54-2b8f4c1e6a77, or its last %d or more digits",
 		string(s), view.MinAbbreviation)
 }
 

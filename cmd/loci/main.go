@@ -68,7 +68,7 @@ func (a *app) command(args []string) error {
 		a.flags = &flags{}
 		return a.welcome()
 	}
-	if err := areText(args); err != nil {
+	if err := cmp.Or(areText(args), areFew(args)); err != nil {
 		return err
 	}
 	args, err := a.withNext(asFlags(args))

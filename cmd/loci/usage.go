@@ -10,7 +10,11 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/spelling"
+	"github.com/loci-memory/loci/internal/terminal"
 )
+
+// maxFault bounds what is said of a command line, in columns: it repeats what was written.
+const maxFault = 400
 
 // usageError is Invalid for arguments that do not fit the command line.
 func usageError(err error) error {
@@ -29,7 +33,8 @@ func usageError(err error) error {
 	if pathOf(node) == "erase" && strings.HasPrefix(err.Error(), "unexpected argument") {
 		recovery = "To erase one memory: loci delete ID. " + recovery
 	}
-	return &loci.Error{Code: loci.Invalid, Msg: plainly(node, err.Error()), Err: err, Recovery: recovery}
+	said := terminal.Truncate(plainly(node, err.Error()), maxFault)
+	return &loci.Error{Code: loci.Invalid, Msg: said, Err: err, Recovery: recovery}
 }
 
 // areText refuses bytes that are no UTF-8: the parser would put others in their place, and what
@@ -43,6 +48,26 @@ func areText(args []string) error {
 	return nil
 }
 
+// maxFlags bounds the flags of one call: the parser looks at all of those before for each.
+const maxFlags = 1000
+
+// areFew refuses more flags than any call needs. A text may have any number of words.
+func areFew(args []string) error {
+	n := 0
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if len(arg) > 1 && arg[0] == '-' {
+			n++
+		}
+	}
+	if n > maxFlags {
+		return loci.Errorf(loci.TooLarge, "the command has %d flags; the limit is %d: leave some out, or write -- before a text with words that begin with -", n, maxFlags)
+	}
+	return nil
+}
+
 // pathOf is how a command is called, without its other names: "session list"; "" for the program.
 func pathOf(node *kong.Node) string {
 	if node.Parent == nil {
@@ -51,8 +76,20 @@ func pathOf(node *kong.Node) string {
 	return strings.TrimSpace(pathOf(node.Parent) + " " + node.Name)
 }
 
-// noInteger is what the parser says of a text where it wants a number.
-var noInteger = regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")$`)
+// sayings are what the parser says of values, and how we say it: what it got first, and then what to write.
+var sayings = []struct {
+	parsers *regexp.Regexp
+	ours    string
+}{
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got "=(.*)"$`), `"=$1" is no whole number: write no = after the short form of a flag`},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")$`), `$1 is no whole number: write digits alone, such as 20`},
+	{regexp.MustCompile(`expected an? (?:valid )?float but got (".*") \(.*\)$`), `$1 is no number: write one such as 0.5`},
+	{regexp.MustCompile(`expected duration but got (".*?")(?:: .*)?$`), `$1 is no duration: write one such as 90m or 12h`},
+	{regexp.MustCompile(`bool value must be .* but got (".*")$`), `$1 is neither true nor false: write the flag alone for true`},
+	{regexp.MustCompile(`^(--[^:]+): expected \S+ value but got "EOL" .*$`), `$1 needs a value, and nothing comes after it`},
+	{regexp.MustCompile(`^(--[^:]+): expected \S+ value but got "(.*)" \((?:short|long) flag\).*$`), `$1 needs a value; if $2 is meant as one, write $1=$2`},
+	{regexp.MustCompile(`missing value, expecting "<arg>.*"$`), `a value is missing after it`},
+}
 
 // plainly says what the parser says in words for people who write commands, not grammars.
 func plainly(node *kong.Node, fault string) string {
@@ -72,7 +109,12 @@ func plainly(node *kong.Node, fault string) string {
 	} else if ok && len(node.Children) > 0 {
 		return command + " has no command " + what
 	}
-	return noInteger.ReplaceAllString(fault, "$1 is no whole number")
+	for _, s := range sayings {
+		if s.parsers.MatchString(fault) {
+			return s.parsers.ReplaceAllString(fault, s.ours)
+		}
+	}
+	return fault
 }
 
 // suggestion is how the parser ends when a name is like others.

@@ -186,12 +186,19 @@ func (f *faults) add(where string, err error) {
 	*f = append(*f, where+": "+strings.ReplaceAll(said, "\n", " "))
 }
 
+// maxFaults is how many faults are told: a file may hold a hundred thousand.
+const maxFaults = 50
+
 // err is nil when nothing is wrong.
 func (f faults) err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return &loci.Error{Code: loci.Invalid, Msg: "the configuration is not valid:\n  " + strings.Join(f, "\n  "),
+	shown := f
+	if len(f) > maxFaults {
+		shown = append(slices.Clone(f[:maxFaults]), fmt.Sprintf("and %d more", len(f)-maxFaults))
+	}
+	return &loci.Error{Code: loci.Invalid, Msg: "the configuration is not valid:\n  " + strings.Join(shown, "\n  "),
 		Recovery: "Correct what the message names and try again."}
 }
 

@@ -418,3 +418,22 @@ func TestToolsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A file may hold a hundred thousand faults: some of them are told, and how many more there are.
+func TestFaultsAreFew(t *testing.T) {
+	var text strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&text, "k%d: 1\n", i)
+	}
+	_, err := load(t, text.String(), nil, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "\n  and 4950 more") || strings.Count(err.Error(), "\n") != 51 {
+		t.Errorf("%d bytes are told: %.200v", len(fmt.Sprint(err)), err)
+	}
+}
+
+// The names of tools are found once: 256 entries took a second of processor time.
+func TestNamesOfToolsAreFoundOnce(t *testing.T) {
+	if n := testing.AllocsPerRun(10, func() { config.ToolNames() }); n > 5 {
+		t.Errorf("%.0f allocations", n)
+	}
+}

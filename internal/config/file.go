@@ -137,6 +137,10 @@ func namesBelow(prefix string) (names []string) {
 // unknown reports a name that is no setting, with what was probably meant:
 // the right name in the wrong place, or one that is spelt much like it.
 func (r *fileReader) unknown(k *yaml.Node, full string, names []string) {
+	if len(*r.bad) >= maxFaults { // nobody is told of it: it is counted
+		r.fault(k, "%s is not a setting", terminal.Word(full))
+		return
+	}
 	for i := range settings {
 		if strings.HasSuffix("."+settings[i].Key, "."+k.Value) && k.Value != "" {
 			r.fault(k, "%s is not a setting: did you mean %s?", terminal.Word(full), settings[i].Key)

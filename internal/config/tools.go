@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -204,7 +205,10 @@ type toolEntry struct {
 func familyNames() []string { return append(tool.Families(), tool.PresetAll) }
 
 // ToolNames lists the tools of all families, each name once.
-func ToolNames() (names []string) {
+func ToolNames() []string { return slices.Clone(toolNames()) }
+
+// toolNames makes all tools to learn their names, which takes milliseconds: once, not for each entry of a list.
+var toolNames = sync.OnceValue(func() (names []string) {
 	for _, family := range tool.Families() {
 		set, err := tool.New(nil, tool.Config{Entries: []tool.Instance{{Family: family}}})
 		if err != nil {
@@ -217,7 +221,7 @@ func ToolNames() (names []string) {
 		}
 	}
 	return names
-}
+})
 
 // Tools is what the configuration says about tools.
 func (c *Config) Tools(logger *slog.Logger) tool.Config {

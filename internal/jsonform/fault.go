@@ -28,6 +28,8 @@ func Fault(err error) string {
 		return Fault(inner.Err)
 	case errors.As(err, &kind):
 		return mismatch(kind)
+	case errors.As(err, &syntax) && strings.HasSuffix(syntax.Error(), "exceeded max depth"):
+		return fmt.Sprintf("it is nested deeper than 10,000 levels, at byte %d", syntax.Offset)
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("%s, at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)
 	case errors.As(err, &moment):

@@ -189,6 +189,7 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 		`{"session":{"data":"?"}}`:    "a value has a form that is not known here",
 		`{"session":{"at":"today"}}`:  `"today" is no time: write it as 2026-01-02T03:04:05.678Z`,
 		`{"session":{"at":5}}`:        "a value has a form that is not known here",
+		strings.Repeat("[", 10_001):   "it is nested deeper than 10,000 levels, at byte 10001",
 		`{"list":{}}`:                 "list must be a list, got an object",
 		`{"list":[5]}`:                "list must be an object, got a number",
 		`{"list":`:                    "unexpected end of JSON input, at byte 8",

@@ -229,6 +229,16 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// A row that SQLite cannot hold is too large, and no fault of the file.
+func TestTooLargeForTheFormat(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "first")
+	f := s.files[testTenant]
+	_, err := f.readDB.ExecContext(t.Context(), "SELECT zeroblob(3000000000)")
+	wantCode(t, f.translate("write", err), loci.TooLarge, "a memory is larger than the file format allows")
+}
+
 func TestLockedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

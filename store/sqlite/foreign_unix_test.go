@@ -32,6 +32,9 @@ func TestForeignBallast(t *testing.T) {
 		"one as large as ours": func(_, ballast string) error {
 			return os.WriteFile(ballast, append(make([]byte, ballastSize-1), 1), 0o600)
 		},
+		"zeros, and more of them than ours": func(_, ballast string) error {
+			return os.WriteFile(ballast, make([]byte, ballastSize+1), 0o600)
+		},
 		"a directory": func(_, ballast string) error { return os.Mkdir(ballast, 0o700) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,11 @@
+package view
+
+import "testing"
+
+// BoundLinks sets the bound of the links of one memory during a test.
+func BoundLinks(t *testing.T, most int) {
+	t.Helper()
+	before := maxLinks
+	maxLinks = most
+	t.Cleanup(func() { maxLinks = before })
+}
