@@ -14,8 +14,14 @@ import (
 // fresh returns a counter of each vocabulary that has counted nothing yet.
 func fresh() []*Counter {
 	return []*Counter{
-		{name: o200k.name, codec: o200k.codec, piece: o200k.piece, known: new(words), texts: new(texts), lines: new(texts)},
-		{name: cl100k.name, codec: cl100k.codec, piece: cl100k.piece, known: new(words), texts: new(texts), lines: new(texts)},
+		{
+			name: o200k.name, codec: o200k.codec, piece: o200k.piece,
+			known: new(words), texts: new(texts), lines: new(texts),
+		},
+		{
+			name: cl100k.name, codec: cl100k.codec, piece: cl100k.piece,
+			known: new(words), texts: new(texts), lines: new(texts),
+		},
 	}
 }
 
