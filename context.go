@@ -137,8 +137,7 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		block.Unfit, block.Weights = block.Unfit+f.result.Unfit, f.result.Weights
 		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
-		for j := range best[i] {
-			it := &best[i][j]
+		for _, it := range best[i] {
 			line := func() (string, error) { return contextLine(it.record, block.At, clean) }
 			if err := sections[i].Add(it, len(it.record.Text), budget, line); err != nil {
 				return ContextBlock{}, err

@@ -185,27 +185,27 @@ type weighed struct {
 // weigh reads what was found, of different kinds, all at once, and orders of each the best limit by each signal.
 func (m *Memory) weigh(
 	ctx context.Context, found []*sought, p *probing, limits []int, page Page,
-) (best [][]weighed, err error) {
+) (best [][]*weighed, err error) {
 	for attempt := 0; ; attempt++ {
 		var all []*scored
-		filter := found[0].filter
-		filter.Kinds, best = nil, make([][]weighed, len(found))
+		filter, read := found[0].filter, make([][]weighed, len(found))
+		filter.Kinds, best = nil, make([][]*weighed, len(found))
 		for i, f := range found {
 			var ranked []scored
 			ranked, f.result.Unfit = fitting(f.hits, limits[i], f.query.MinScore)
 			all, filter.Kinds = rank.Pointers(all, ranked), append(filter.Kinds, f.query.Kinds...)
-			best[i] = make([]weighed, 0, len(ranked))
+			read[i] = make([]weighed, 0, len(ranked))
 		}
 		stale, err := m.load(ctx, filter, page, all, func(h *scored, r *Record, passage Span) {
 			i := slices.IndexFunc(found, func(f *sought) bool { return slices.Contains(f.query.Kinds, r.Kind) })
-			best[i] = append(best[i], weighed{scored: h, record: r, passage: passage})
+			read[i] = append(read[i], weighed{scored: h, record: r, passage: passage})
 		})
 		again := stale && attempt < 3 // a record has changed since: ask again
 		for i := 0; i < len(found) && err == nil; i++ {
 			if f := found[i]; again {
 				found[i], err = m.seek(ctx, f.query, f.result.At, p)
 			} else {
-				best[i], err = m.engine.compose(best[i], f.result.Weights, limits[i], f.result.At)
+				best[i], err = m.engine.compose(read[i], f.result.Weights, limits[i], f.result.At)
 			}
 		}
 		if err != nil || !again {
@@ -301,7 +301,7 @@ func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) 
 }
 
 // compose scores what was found, orders it and keeps the best limit.
-func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Time) ([]weighed, error) {
+func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Time) ([]*weighed, error) {
 	for i := range all {
 		o := &all[i]
 		r, x := o.record, &o.x
@@ -315,8 +315,9 @@ func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Tim
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
 		o.total = w.Score(*x)
 	}
-	slices.SortFunc(all, func(a, b weighed) int { return compareWeighed(&a, &b) })
-	return all[:min(limit, len(all))], nil
+	best := rank.Pointers(nil, all) // each is large
+	slices.SortFunc(best, compareWeighed)
+	return best[:min(limit, len(best))], nil
 }
 
 func compareWeighed(a, b *weighed) int {

@@ -24,7 +24,8 @@ func (f *file) recordsWith(
 	ctx context.Context, columns string, filter *loci.Filter,
 	after *page.Record, order loci.Order, yield func(*loci.Record) bool,
 ) error {
-	placed, rows := onePlace(filter), &wholeRows{yield: yield, core: columns == coreColumns, pieces: pieces{most: 4 << 10}}
+	placed := onePlace(filter)
+	rows := &wholeRows{yield: yield, core: columns == coreColumns, pieces: pieces{most: 4 << 10}}
 	if order == unordered {
 		taken := takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
 		if !placed && len(filter.IDs) > 0 {

@@ -474,11 +474,6 @@ func (d *decoder) cut(n uint64) []byte {
 }
 
 func (d *decoder) number() uint64 {
-	if d.ok && len(d.b) > 0 && d.b[0] < 0x80 { // as most are
-		n := d.b[0]
-		d.b = d.b[1:]
-		return uint64(n)
-	}
 	n, size := binary.Uvarint(d.b)
 	d.cut(uint64(max(size, 0)))
 	d.ok = d.ok && size > 0
