@@ -86,10 +86,7 @@ func (w *wholeRows) read(row lentRow) (err error) {
 	}
 	if w.core {
 		w.readCore(&c)
-		if c.damaged {
-			err = errWhole
-		}
-		return err
+		return c.fault()
 	}
 	slot := c.bytes()
 	r.Namespace, r.Version, r.Live = w.namespace, c.integer().n, c.integer().n != 0
@@ -105,10 +102,7 @@ func (w *wholeRows) read(row lentRow) (err error) {
 	sequence := c.bytes()
 	r.Position = c.integer().n
 	r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, c.bytes())
-	if c.damaged {
-		return errWhole
-	}
-	if len(tags) > 0 {
+	if err = c.fault(); err == nil && len(tags) > 0 {
 		err = json.Unmarshal(tags, &r.Tags)
 	}
 	return err
@@ -160,6 +154,14 @@ type lentColumns struct {
 	row     lentRow
 	at      int
 	damaged bool // a column holds something else
+}
+
+// fault says that a column held something else.
+func (c *lentColumns) fault() error {
+	if c.damaged {
+		return errWhole
+	}
+	return nil
 }
 
 func (c *lentColumns) null() bool { return c.row.null(c.at) }
