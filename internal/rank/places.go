@@ -23,20 +23,16 @@ func First(a, b float64, aMade, bMade time.Time, aID, bID []byte) int {
 // the places.
 func Places[T any](values []T, limit int, rank func(*T) int, compare func(a, b *T) int) []int {
 	places, best := make([]int, len(values)), make([]int, 0, len(values))
-	listed := make([]int, len(values)+1) // how many have a rank
-	lists := 1
+	listed := make([]bool, len(values)+1) // ranks that are there
 	for i := range values {
 		if n := rank(&values[i]); n > 0 {
 			best = append(best, i)
-			if n >= len(listed) {
-				lists++ // not one list, of which a rank is missing
-				continue
+			if n < len(listed) {
+				listed[n] = true
 			}
-			listed[n]++
-			lists = max(lists, listed[n])
 		}
 	}
-	if lists == 1 && !slices.Contains(listed[1:len(best)+1], 0) {
+	if !slices.Contains(listed[1:len(best)+1], false) { // none is missing, so none is there twice
 		for _, i := range best {
 			if n := rank(&values[i]); n <= limit {
 				places[i] = n
