@@ -3,11 +3,11 @@ package loci
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/attribute"
 	"github.com/loci-memory/loci/internal/fence"
 	"github.com/loci-memory/loci/internal/fit"
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -87,10 +87,9 @@ const (
 	NoRoom  OmitReason = "no_room"  // better ones took the room
 )
 
-// Context makes a text for the system prompt of an agent: facts, rules and recent
-// episodes by score, in at most TokenBudget tokens. The same store and the same
-// query at the same moment give the same bytes. Stored text is fenced: it cannot
-// forge a heading or a line. It counts no use.
+// Context makes a text for the system prompt of an agent: facts, rules and recent episodes by score, in at most
+// TokenBudget tokens. The same store and the same query at the same moment give the same bytes. Stored text is fenced:
+// it cannot forge a heading or a line. It counts no use.
 //
 // A budget too small for the headings gives the empty text. An embedder that does
 // not answer leaves what the keywords find.
@@ -105,37 +104,42 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if clean == nil {
 		clean = func(text string) string { return text }
 	}
-	var p probing
-	var scopes []string // all
+	topic := RecallQuery{Topic: prompt, MinScore: q.MinScore, Weights: q.Weights}
 	if q.Agent != "" {
-		scopes = []string{q.Agent}
+		topic.Scopes = []string{q.Agent}
 	}
-	quotas := o.ContextQuotas
-	shares := []float64{quotas.Facts, quotas.Rules, quotas.Episodes}
-	var found [len(contextSections)]*sought
-	limits, err := fit.Candidates(budget, shares, func(i, limit int) (n int, err error) {
-		kinds := []Kind{contextSections[i].kind}
-		if found[i], err = m.seek(ctx, RecallQuery{Topic: prompt, Scopes: scopes, Kinds: kinds, Limit: limit,
-			MinScore: q.MinScore, Weights: q.Weights}, block.At, &p); err != nil {
-			return 0, err
-		}
-		return len(found[i].hits), nil
-	})
+	words, err := m.checkRecall(&topic)
+	if err != nil {
+		return ContextBlock{}, err
+	}
+	var p probing
+	var limits []int
+	found := make([]*sought, len(contextSections))
+	shares := []float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
+	if _, err = m.candidates(ctx, words, &p, func(Probe) (_ []Hit, err error) {
+		limits, err = fit.Candidates(budget, shares, func(i, limit int) (n int, err error) {
+			topic.Kinds, topic.Limit = []Kind{contextSections[i].kind}, limit
+			if found[i], err = m.ask(ctx, topic, words.Mode, block.At, &p); err != nil {
+				return 0, err
+			}
+			return len(found[i].hits), nil
+		})
+		return nil, err
+	}); err != nil {
+		return ContextBlock{}, err
+	}
+	best, err := m.weigh(ctx, found, &p, limits, Page{Core: true})
 	if err != nil {
 		return ContextBlock{}, err
 	}
 	var sections [len(contextSections)]fit.Section[weighed]
-	for i, limit := range limits {
-		best, recalled, err := m.weigh(ctx, found[i], &p, limit)
-		if err != nil {
-			return ContextBlock{}, err
-		}
-		block.Unfit, block.Weights = block.Unfit+recalled.Unfit, recalled.Weights
-		block.KeywordOnly = block.KeywordOnly || recalled.KeywordOnly
+	for i, f := range found {
+		block.Unfit, block.Weights = block.Unfit+f.result.Unfit, f.result.Weights
+		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
-		for j := range best {
-			line := func() (string, error) { return contextLine(best[j].record, block.At, clean) }
-			if err := sections[i].Add(&best[j], len(best[j].record.Text), budget, line); err != nil {
+		for _, it := range best[i] {
+			line := func() (string, error) { return contextLine(it.record, block.At, clean) }
+			if err := sections[i].Add(it, len(it.record.Text), budget, line); err != nil {
 				return ContextBlock{}, err
 			}
 		}
@@ -179,9 +183,8 @@ var contextSections = [...]struct {
 	kind    Kind
 }{{"## Key Facts", KindFact}, {"## Active Rules", KindRule}, {"## Recent Episodes", KindEpisode}}
 
-// Check refuses a query out of range, and returns its budget and its prompt, cut to
-// [MaxQueryBytes] and as plain words: a prompt is no query, so what it quotes need not
-// be in a memory.
+// Check refuses a query out of range, and returns its budget and its prompt, cut to [MaxQueryBytes] and as plain words:
+// a prompt is no query, so what it quotes need not be in a memory.
 func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 	budget = DefaultTokenBudget
 	if q.TokenBudget != nil {
@@ -204,29 +207,36 @@ func (q *ContextQuery) Check() (prompt string, budget int, err error) {
 
 // contextLine is the line of a memory, cleaned and fenced.
 func contextLine(r *Record, at time.Time, clean func(string) string) (line string, err error) {
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 	switch r.Kind {
 	case KindFact:
 		var subject, predicate string
-		if err := jsonguard.Members(r.Body, "subject", &subject, "predicate", &predicate); err != nil {
-			return "", &Error{Code: Internal, Op: "read fact", Err: err}
+		if attribute.MayHave(r.Body, "subject") || attribute.MayHave(r.Body, "predicate") { // the body was read for its importance
+			if subject, predicate, err = keyOf(r.Body); err != nil {
+				return "", err
+			}
 		}
 		content, value := r.Text, json.RawMessage(nil)
 		if value, _, err = splitAttributes(r.Attributes); value != nil {
 			content = string(value)
 		}
-		return "- " + fence.Key(clean(subject), clean(predicate)) + fence.Text(clean(content)) +
-			" (confidence: " + number(r.Decay.At(at)) + ")\n", err
+		return fence.FactLine(clean(subject), clean(predicate), clean(content), r.Decay.At(at)), err
 	case KindRule:
 		var b ruleBody
 		err := jsonguard.Members(r.Body, "maturity", (*string)(&b.Maturity), "success_count", &b.Successes, "harmful_count", &b.Harms)
 		if err != nil {
 			return "", &Error{Code: Internal, Op: "read rule", Err: err}
 		}
-		return "- " + fence.Text(clean(r.Text)) + " (maturity: " + string(b.Maturity) + ", effectiveness: " +
-			number(Effectiveness(b.Successes, b.Harms)) + ")\n", nil
+		return fence.RuleLine(clean(r.Text), string(b.Maturity), Effectiveness(b.Successes, b.Harms)), nil
 	}
-	return "- [" + jsonform.Time(r.CreatedAt) + "] " + fence.Text(clean(r.Text)) + "\n", nil
+	return fence.EpisodeLine(jsonform.Time(r.CreatedAt), clean(r.Text)), nil
+}
+
+// keyOf reads the subject and the predicate of a fact; a note has neither.
+func keyOf(body json.RawMessage) (subject, predicate string, err error) {
+	if err := jsonguard.Members(body, "subject", &subject, "predicate", &predicate); err != nil {
+		return "", "", &Error{Code: Internal, Op: "read fact", Err: err}
+	}
+	return subject, predicate, nil
 }
 
 // Fence makes a stored text safe to stand in one line of a block that is read as

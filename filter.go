@@ -10,9 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/when"
 )
 
-// A Filter selects records. All conditions must hold; the zero value of a
-// condition selects everything, except Within: a filter without a namespace
-// selects nothing, so that a forgotten one fails closed.
+// A Filter selects records. All conditions must hold; the zero value of a condition selects everything, except Within:
+// a filter without a namespace selects nothing, so that a forgotten one fails closed.
 type Filter struct {
 	Within []Namespace // in or below one of these; Namespace{} is the whole tenant
 	Exact  bool        // in one of Within, not below
@@ -53,8 +52,7 @@ func (f *Filter) SelectsHeader(r *Record) bool {
 	return f.Covers(r.Namespace) && f.selectsMoment(r) && f.selectsNames(r) && condition.HasAll(r.Tags, f.Tags)
 }
 
-// selectsMoment asks what depends on the time: whether a record is live, expired, sure
-// enough, due.
+// selectsMoment asks what depends on the time: whether a record is live, expired, sure enough, due.
 func (f *Filter) selectsMoment(r *Record) bool {
 	if !f.NotLive && (!r.Live || !f.At.IsZero() && r.Ended(f.At)) || f.Gone && r.Live ||
 		f.Waning && !r.waning(f.At) || f.Ended && (!r.Live || !r.Ended(f.At)) {
@@ -103,11 +101,10 @@ func (f *Filter) Covers(n Namespace) bool {
 // fact, metadata, the keys of a structured content, the fields of an item. If two have
 // the same name, the one named first here counts. The zero Where always holds.
 //
-// Its source is a JSON object whose keys are all required to match: a scalar by
-// equality, an object as a subset, an array element by element, and an object of
-// operators ($eq, $ne, $gt, $gte, $lt, $lte) by comparison. Numbers compare as
-// numbers; a string that is a number compares with a number as one; two strings
-// compare byte by byte, which orders ISO dates; anything else is not ordered.
+// Its source is a JSON object whose keys are all required to match: a scalar by equality, an object as a subset, an
+// array element by element, and an object of operators ($eq, $ne, $gt, $gte, $lt, $lte) by comparison. Numbers compare
+// as numbers; a string that is a number compares with a number as one; two strings compare byte by byte, which orders
+// ISO dates; anything else is not ordered.
 type Where struct {
 	Member     string // the body has this member, of a plain name; "": any
 	conditions condition.Set

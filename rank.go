@@ -52,27 +52,27 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bo
 	at := sync.OnceValue(func() map[ID]int { // most often no hit has a neighbour
 		return rank.Where(hits, func(h *Hit) ID { return h.ID })
 	})
-	texts := make([]rank.Text, len(hits))
-	for i := range hits {
+	text := func(i int) rank.Text {
 		h := &hits[i]
-		texts[i] = rank.Text{
+		t := rank.Text{
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
 			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}
 		if len(times) > 0 {
-			texts[i].InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
+			t.InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
 		}
 		for n, id := range h.Neighbours {
-			if texts[i].Beside[n] = rank.None; !id.IsZero() {
+			if t.Beside[n] = rank.None; !id.IsZero() {
 				if other, found := at()[id]; found {
-					texts[i].Beside[n] = other
+					t.Beside[n] = other
 				}
 			}
 		}
+		return t
 	}
 	out := make([]scored, len(hits))
-	for i, p := range rank.Score(texts, s) {
+	for i, p := range rank.ScoreEach(len(hits), text, s) {
 		h := &hits[i]
 		out[i] = scored{Hit: h, sum: p.Sum(), score: rank.Chance(p.Sum()), explain: Explain{
 			Keyword: h.Keyword, KeywordRank: h.KeywordRank, Similarity: h.Similarity, VectorRank: h.VectorRank,

@@ -21,8 +21,7 @@ const (
 	DefaultRecallMinConfidence = ActiveConfidence
 )
 
-// RecallWeights say how much each component adds to the score of a memory. They
-// are not negative and sum to 1.
+// RecallWeights say how much each component adds to the score of a memory. They are not negative and sum to 1.
 type RecallWeights struct {
 	Relevance  float64 `json:"relevance"`  // default 0.4
 	Importance float64 `json:"importance"` // default 0.3
@@ -30,8 +29,7 @@ type RecallWeights struct {
 	Confidence float64 `json:"confidence"` // default 0.1
 }
 
-// MaturityWeights multiply the relevance of rules, 0 to 1 each. That of an
-// anti-pattern stays whole: it is a warning.
+// MaturityWeights multiply the relevance of rules, 0 to 1 each. That of an anti-pattern stays whole: it is a warning.
 type MaturityWeights struct {
 	Proven      float64 `json:"proven"`      // default 1
 	Established float64 `json:"established"` // default 0.9
@@ -73,8 +71,7 @@ type Recalled struct {
 	Explain    RecallExplain // how the score came about
 }
 
-// RecallExplain holds the components of a score, each 0 to 1. The score is their
-// sum, each times its weight.
+// RecallExplain holds the components of a score, each 0 to 1. The score is their sum, each times its weight.
 type RecallExplain struct {
 	Relevance  float64 `json:"relevance"`  // fused ranks over their maximum, times Maturity
 	Importance float64 `json:"importance"` // importance / 10
@@ -112,8 +109,7 @@ func (m *Memory) Recall(ctx context.Context, q RecallQuery) (RecallResult, error
 	return result, err
 }
 
-// SearchMemories is Recall for a search: by relevance alone, over facts, rules and
-// episodes, counting no use.
+// SearchMemories is Recall for a search: by relevance alone, over facts, rules and episodes, counting no use.
 func (m *Memory) SearchMemories(ctx context.Context, q RecallQuery) (RecallResult, error) {
 	if len(q.Kinds) == 0 {
 		q.Kinds = []Kind{KindFact, KindRule, KindEpisode}
@@ -128,14 +124,19 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 	if err != nil {
 		return RecallResult{}, err
 	}
-	best, result, err := m.weigh(ctx, f, p, f.query.Limit)
-	result.Memories = make([]Recalled, len(best))
-	for i, w := range best {
+	found := []*sought{f}
+	best, err := m.weigh(ctx, found, p, []int{f.query.Limit}, Page{})
+	if err != nil {
+		return RecallResult{}, err
+	}
+	result := found[0].result
+	result.Memories = make([]Recalled, len(best[0]))
+	for i, w := range best[0] {
 		r := w.record
 		result.Memories[i] = Recalled{Record: *r, Passage: w.passage.Of(r.Text), Score: w.total, Fit: w.score,
 			Confidence: w.x.Confidence, Speaker: sequence.Speaker(r.Attributes), Explain: w.x}
 	}
-	return result, err
+	return result, nil
 }
 
 // A sought is what a store found for a query, before any of it is read.
@@ -146,19 +147,28 @@ type sought struct {
 	result RecallResult // without memories
 }
 
-// seek asks the store. Several calls for one topic may share what they look for.
-func (m *Memory) seek(ctx context.Context, q RecallQuery, now time.Time, p *probing) (*sought, error) {
+// seek asks the store once.
+func (m *Memory) seek(ctx context.Context, q RecallQuery, now time.Time, p *probing) (f *sought, err error) {
 	words, err := m.checkRecall(&q)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = m.candidates(ctx, words, p, func(Probe) (_ []Hit, err error) {
+			f, err = m.ask(ctx, q, words.Mode, now, p)
+			return nil, err
+		})
 	}
+	return f, err
+}
+
+// ask asks the store by a checked query, as part of [Memory.candidates]: several may ask for one topic.
+func (m *Memory) ask(ctx context.Context, q RecallQuery, mode Mode, now time.Time, p *probing) (*sought, error) {
 	f := m.readable(now, q.Kinds...)
 	f.MinConfidence, f.Where, f.Since, f.Until = *q.MinConfidence, q.Where, q.Since, q.Until
-	hits, err := m.candidates(ctx, words, p, func(p Probe) ([]Hit, error) { return m.matchScopes(ctx, p, f, q) })
+	p.corrections = nil
+	hits, err := m.matchScopes(ctx, p.Probe, f, q)
 	if err != nil {
 		return nil, err
 	}
-	all := score(hits, m.engine.ranking(words.Mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
+	all := score(hits, m.engine.ranking(mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
 	return &sought{q, f, all, RecallResult{Weights: *q.Weights, At: now,
 		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}}, nil
 }
@@ -172,28 +182,35 @@ type weighed struct {
 	total   float64
 }
 
-// weigh reads and orders the best limit by each signal of what was found.
+// weigh reads what was found, of different kinds, all at once, and orders of each the best limit by each signal.
 func (m *Memory) weigh(
-	ctx context.Context, f *sought, p *probing, limit int,
-) (best []weighed, result RecallResult, err error) {
+	ctx context.Context, found []*sought, p *probing, limits []int, page Page,
+) (best [][]*weighed, err error) {
 	for attempt := 0; ; attempt++ {
-		ranked, unfit := fitting(f.hits, limit, f.query.MinScore)
-		all := make([]weighed, 0, len(ranked))
-		stale, err := m.load(ctx, f.filter, ranked, func(h *scored, r *Record, best Span) {
-			all = append(all, weighed{scored: h, record: r, passage: best})
+		var all []*scored
+		filter, read := found[0].filter, make([][]weighed, len(found))
+		filter.Kinds, best = nil, make([][]*weighed, len(found))
+		for i, f := range found {
+			var ranked []scored
+			ranked, f.result.Unfit = fitting(f.hits, limits[i], f.query.MinScore)
+			all, filter.Kinds = rank.Pointers(all, ranked), append(filter.Kinds, f.query.Kinds...)
+			read[i] = make([]weighed, 0, len(ranked))
+		}
+		stale, err := m.load(ctx, filter, page, all, func(h *scored, r *Record, passage Span) {
+			i := slices.IndexFunc(found, func(f *sought) bool { return slices.Contains(f.query.Kinds, r.Kind) })
+			read[i] = append(read[i], weighed{scored: h, record: r, passage: passage})
 		})
-		if stale && err == nil && attempt < 3 { // a record has changed since: ask again
-			if f, err = m.seek(ctx, f.query, f.result.At, p); err == nil {
-				continue
+		again := stale && attempt < 3 // a record has changed since: ask again
+		for i := 0; i < len(found) && err == nil; i++ {
+			if f := found[i]; again {
+				found[i], err = m.seek(ctx, f.query, f.result.At, p)
+			} else {
+				best[i], err = m.engine.compose(read[i], f.result.Weights, limits[i], f.result.At)
 			}
 		}
-		if err != nil {
-			return nil, result, err
+		if err != nil || !again {
+			return best, err
 		}
-		result = f.result
-		result.Unfit = unfit
-		best, err = m.engine.compose(all, result.Weights, limit, result.At)
-		return best, result, err
 	}
 }
 
@@ -226,9 +243,8 @@ func (m *Memory) checkRecall(q *RecallQuery) (Query, error) {
 	return words, err
 }
 
-// matchScopes asks the store for the best Limit by each signal. The scope of an
-// episode is its agent, which "global" does not stand for, so that episodes are
-// asked for apart.
+// matchScopes asks the store for the best Limit by each signal. The scope of an episode is its agent, which "global"
+// does not stand for, so that episodes are asked for apart.
 func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQuery) ([]Hit, error) {
 	match := func(f Filter) ([]Hit, error) { return m.engine.store.Match(ctx, m.view.Tenant, p, f, q.Limit) }
 	if len(q.Scopes) == 0 {
@@ -256,18 +272,17 @@ func (m *Memory) matchScopes(ctx context.Context, p Probe, f Filter, q RecallQue
 	return hits, nil
 }
 
-// fitting ranks hits by each signal and leaves out what is among the best limit by neither, and
-// of the others, which it counts, those with less than some score. Hits of several questions to
-// the store are ranked as those of one: what a store scores does not depend on the filter. What fits takes the place
-// of the hits.
+// fitting ranks hits by each signal and leaves out what is among the best limit by neither, and of the others, which it
+// counts, those with less than some score. Hits of several questions to the store are ranked as those of one: what a
+// store scores does not depend on the filter. What fits takes the place of the hits.
 func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) {
-	by := func(in func(s *scored) bool, score func(s *scored) float64) []int {
-		return rank.Places(hits, limit, in, func(a, b *scored) int {
+	by := func(place func(s *scored) int, score func(s *scored) float64) []int {
+		return rank.Places(hits, limit, place, func(a, b *scored) int {
 			return rank.First(score(a), score(b), a.CreatedAt, b.CreatedAt, a.ID[:], b.ID[:])
 		})
 	}
-	words := by(func(s *scored) bool { return s.KeywordRank > 0 }, func(s *scored) float64 { return s.Keyword })
-	vectors := by(func(s *scored) bool { return s.VectorRank > 0 }, func(s *scored) float64 { return s.Similarity })
+	words := by(func(s *scored) int { return s.KeywordRank }, func(s *scored) float64 { return s.Keyword })
+	vectors := by(func(s *scored) int { return s.VectorRank }, func(s *scored) float64 { return s.Similarity })
 	fit = hits[:0]
 	for i := range hits {
 		s, x := &hits[i], Explain{KeywordRank: words[i], VectorRank: vectors[i]}
@@ -286,7 +301,7 @@ func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) 
 }
 
 // compose scores what was found, orders it and keeps the best limit.
-func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Time) ([]weighed, error) {
+func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Time) ([]*weighed, error) {
 	for i := range all {
 		o := &all[i]
 		r, x := o.record, &o.x
@@ -300,8 +315,9 @@ func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Tim
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
 		o.total = w.Score(*x)
 	}
-	slices.SortFunc(all, func(a, b weighed) int { return compareWeighed(&a, &b) })
-	return all[:min(limit, len(all))], nil
+	best := rank.Pointers(nil, all) // each is large
+	slices.SortFunc(best, compareWeighed)
+	return best[:min(limit, len(best))], nil
 }
 
 func compareWeighed(a, b *weighed) int {
@@ -316,15 +332,13 @@ func (w RecallWeights) Score(x RecallExplain) float64 {
 		float64(w.Recency*x.Recency) + float64(w.Confidence*x.Confidence)
 }
 
-// Relevance fuses two ranks, from 1, into 0 to 1 by reciprocal rank fusion with the
-// usual constant 60 (Cormack et al., 2009) over its maximum 2/61. A rank of 0, for
-// a memory that the list of the best limit lacks, counts as limit+1.
+// Relevance fuses two ranks, from 1, into 0 to 1 by reciprocal rank fusion with the usual constant 60 (Cormack et al.,
+// 2009) over its maximum 2/61. A rank of 0, for a memory that the list of the best limit lacks, counts as limit+1.
 func Relevance(semanticRank, keywordRank, limit int) float64 {
 	return retrieval.Fused(semanticRank, keywordRank, limit)
 }
 
-// Recency is 1 at the moment a memory was used and halves every 7 days after. 0: it
-// never was.
+// Recency is 1 at the moment a memory was used and halves every 7 days after. 0: it never was.
 func Recency(used, now time.Time) float64 { return decay.Halved(used, now, 7*24*time.Hour) }
 
 // maturityWeight is what the relevance of a record is multiplied by.

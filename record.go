@@ -65,17 +65,15 @@ const (
 	KindRule    Kind = "rule"    // how to behave, tried out and rated
 )
 
-// A Record is one memory as a store keeps it: the columns a store filters on, and
-// the rest as JSON that only the kind itself reads. So a new field of a kind
-// touches no store.
+// A Record is one memory as a store keeps it: the columns a store filters on, and the rest as JSON that only the kind
+// itself reads. So a new field of a kind touches no store.
 type Record struct {
 	ID        ID
 	Kind      Kind
 	Namespace Namespace
 
-	// Slot is what at most one record may hold per namespace and kind: the key
-	// of an item, the subject and predicate of a fact, the normalised text of a
-	// note. Empty: the record competes with none. Arbitrary bytes.
+	// Slot is what at most one record may hold per namespace and kind: the key of an item, the subject and predicate of
+	// a fact, the normalised text of a note. Empty: the record competes with none. Arbitrary bytes.
 	Slot string
 
 	// Version is 1 when created and grows by one with each Put; a Put whose
@@ -85,8 +83,7 @@ type Record struct {
 	// Live records are searched. Others stay readable by id until erased.
 	Live bool
 
-	// What filters may ask for beside the place. The engine derives all of it from
-	// the body; a store keeps it as given.
+	// What filters may ask for beside the place. The engine derives all of it from the body; a store keeps it as given.
 	Scope  string    // of a fact or rule; the agent of an episode
 	Status string    // validity of a fact, maturity of a rule, status of an episode
 	Decay  Decay     // how the confidence falls
@@ -100,10 +97,9 @@ type Record struct {
 	Uses   int64     // how often it was returned; see [RecordChanger.Touch]
 	UsedAt time.Time // zero: never
 
-	// Sequence names what the record is a part of, such as a conversation, and Position
-	// is its place there; neighbours follow one another by position, then by id. Empty:
-	// the conversation that the attributes name, by CreatedAt, if they do; else none.
-	// A search of mode Hybrid lifts what stands beside a good hit.
+	// Sequence names what the record is a part of, such as a conversation, and Position is its place there; neighbours
+	// follow one another by position, then by id. Empty: the conversation that the attributes name, by CreatedAt, if
+	// they do; else none. A search of mode Hybrid lifts what stands beside a good hit.
 	Sequence string // up to MaxLabelBytes bytes, compared byte for byte inside the namespace
 	Position int64  // from 0; 0 without a sequence
 
@@ -124,6 +120,14 @@ func (r *Record) Brief() Record {
 		Version: r.Version, Live: r.Live, Status: r.Status,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Attributes: r.Attributes,
 	}
+}
+
+// Core is the record without what a context looks at in none.
+func (r *Record) Core() Record {
+	out := *r
+	out.Slot, out.UpdatedAt, out.Uses, out.Tags, out.Scope = "", time.Time{}, 0, nil, ""
+	out.DueAt, out.Sequence, out.Position, out.Heading = time.Time{}, "", 0, ""
+	return out
 }
 
 // checkSequence refuses a place that no sequence has.
@@ -177,8 +181,7 @@ type Revision struct {
 	Attributes json.RawMessage `json:"attributes,omitempty"`
 }
 
-// A Space is a vector space: vectors of different models or sizes are never
-// compared with one another.
+// A Space is a vector space: vectors of different models or sizes are never compared with one another.
 type Space struct {
 	Model string `json:"model"` // such as "lexical-1"; the zero Space means "no vectors"
 	Dims  int    `json:"dims"`  // dimensions, 1 to 4096
@@ -195,8 +198,7 @@ func (s Space) String() string {
 // IsZero reports whether s is no space.
 func (s Space) IsZero() bool { return s == Space{} }
 
-// Vectors are a record's vectors in one space: one for each of its passages, of
-// unit length.
+// Vectors are a record's vectors in one space: one for each of its passages, of unit length.
 type Vectors struct {
 	Space Space
 	Rows  [][]float32

@@ -9,10 +9,9 @@ import (
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
-// A Reranker reads a query and a text together and says how well the text answers, such as
-// a cross-encoder ([github.com/loci-memory/loci/embedding.OpenReranker]). It takes
-// milliseconds a text, so a search shows it only the best of what it found. It is safe for
-// concurrent use.
+// A Reranker reads a query and a text together and says how well the text answers, such as a cross-encoder
+// ([github.com/loci-memory/loci/embedding.OpenReranker]). It takes milliseconds a text, so a search shows it only the
+// best of what it found. It is safe for concurrent use.
 type Reranker interface {
 	// Model names the model, such as "local:ms-marco-MiniLM-L6-v2@1f2e3d4c".
 	Model() string

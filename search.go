@@ -26,9 +26,8 @@ const (
 
 // A Query is what [Memory.Search] looks for.
 type Query struct {
-	// Text is in plain words; empty: list what the conditions select, newest first.
-	// Except in mode Semantic a "quoted phrase" must be in every match, and begin*
-	// stands for the words that begin so.
+	// Text is in plain words; empty: list what the conditions select, newest first. Except in mode Semantic a "quoted
+	// phrase" must be in every match, and begin* stands for the words that begin so.
 	Text   string
 	Mode   Mode // default Hybrid
 	Limit  int  // 1 to 1000; default 10
@@ -86,23 +85,20 @@ type Explain struct {
 type Result struct {
 	Matches []Match
 
-	// KeywordOnly is set when a search that should use vectors had none, because the
-	// embedder did not answer.
+	// KeywordOnly is set when a search that should use vectors had none, because the embedder did not answer.
 	KeywordOnly bool
 
 	// Corrections are the words of the query that no memory has, each with those that were searched for in its
 	// place ("alergy" with "allergy"), and words beside which names were ("daughter" with "daughter" and "mia").
 	Corrections []Correction
 
-	// Times are the times that the query names, as of At: what was made then, or speaks of
-	// then, has a better score.
+	// Times are the times that the query names, as of At: what was made then, or speaks of then, has a better score.
 	Times []NamedTime
 
 	// NoWords is set when the query has no word to look for, such as "?!": nothing fits it.
 	NoWords bool
 
-	// NotReranked says why the re-ranker has not read the results though it was to. "": it
-	// has, or was not to.
+	// NotReranked says why the re-ranker has not read the results though it was to. "": it has, or was not to.
 	NotReranked string
 
 	At time.Time // the moment of the search: what was live then
@@ -300,9 +296,8 @@ func (m *Memory) candidates(
 	}
 }
 
-// probe prepares what the store looks for, in the active space, or the engine's own
-// while there is none. A hybrid search goes on without vectors when no embedder
-// answers; a semantic one cannot.
+// probe prepares what the store looks for, in the active space, or the engine's own while there is none. A hybrid
+// search goes on without vectors when no embedder answers; a semantic one cannot.
 func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	e := m.engine
 	if q.Mode != Semantic {
@@ -357,32 +352,31 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 // matches reads the records of ranked hits; stale is that of load.
 func (m *Memory) matches(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
 	matches = make([]Match, 0, len(ranked))
-	stale, err = m.load(ctx, f, ranked, func(h *scored, r *Record, best Span) {
+	stale, err = m.load(ctx, f, Page{}, rank.Pointers(nil, ranked), func(h *scored, r *Record, best Span) {
 		matches = append(matches, Match{Record: *r, Passage: best.Of(r.Text), Span: best,
 			Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
 	})
 	return matches, stale, err
 }
 
-// load reads the records of ranked hits, up to 1,000, and calls keep for each with its best passage. stale
-// reports that one of them is gone or changed since it was ranked; it is then left out.
+// load reads the records of ranked hits, up to 1,000, as a page shows them, and calls keep for each with its best
+// passage. stale reports that one of them is gone or changed since it was ranked; it is then left out.
 func (m *Memory) load(
-	ctx context.Context, f Filter, ranked []scored, keep func(h *scored, r *Record, best Span),
+	ctx context.Context, f Filter, page Page, ranked []*scored, keep func(h *scored, r *Record, best Span),
 ) (stale bool, err error) {
-	if len(ranked) == 0 {
+	if page.Limit = len(ranked); page.Limit == 0 {
 		return false, nil
 	}
 	f.IDs = make([]ID, len(ranked))
-	for i := range ranked {
-		f.IDs[i] = ranked[i].ID
+	for i, h := range ranked {
+		f.IDs[i] = h.ID
 	}
-	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, Page{Limit: len(ranked)})
+	records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
 	if err != nil {
 		return false, err
 	}
 	at := rank.Where(records, func(r *Record) ID { return r.ID })
-	for i := range ranked {
-		h := &ranked[i]
+	for _, h := range ranked {
 		best := h.KeywordSpan
 		if h.explain.VectorPart > h.explain.KeywordPart || h.Keyword == 0 {
 			best = h.VectorSpan

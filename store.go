@@ -30,14 +30,12 @@ type Store interface {
 	VectorStore
 	EventLog
 
-	// Tenants yields the tenants that hold data, without SystemTenant, in order of name. Due,
-	// for upkeep, may leave out those without anything expired or due by now and without a
-	// change since the last loop over them.
+	// Tenants yields the tenants that hold data, without SystemTenant, in order of name. Due, for upkeep, may leave out
+	// those without anything expired or due by now and without a change since the last loop over them.
 	Tenants(ctx context.Context) iter.Seq2[Tenant, error]
 	Due(ctx context.Context, now time.Time) iter.Seq2[Tenant, error]
 
-	// EraseTenant removes everything of a tenant, its audit events included.
-	// A tenant without data is no error.
+	// EraseTenant removes everything of a tenant, its audit events included. A tenant without data is no error.
 	EraseTenant(ctx context.Context, t Tenant) error
 
 	// Check looks for damage and returns what it found, in plain sentences.
@@ -50,16 +48,14 @@ type Store interface {
 
 // A RecordLister answers questions about the records a store holds. It changes nothing.
 type RecordLister interface {
-	// Records lists the records a filter selects in the order the page asks for, at most page.Limit.
-	// next is the cursor of the following page, or "" at the end. Ordered by slot, where the filter
-	// names one exact namespace and one kind, a page costs what it holds, however much lies before,
-	// after or beside it.
+	// Records lists the records a filter selects in the order the page asks for, at most page.Limit. next is the cursor
+	// of the following page, or "" at the end. Ordered by slot, where the filter names one exact namespace and one
+	// kind, a page costs what it holds, however much lies before, after or beside it.
 	Records(ctx context.Context, t Tenant, f Filter, page Page) (records []Record, next string, err error)
 
-	// Match finds the live records that fit the probe best. The filter comes before the limit: a record
-	// it excludes takes no place. What lies outside of f.Within and f.Kinds enters no statistic either,
-	// so that scores say nothing about it, and a search of some kinds does not pay for the others beside
-	// them. See [Hit] for what comes back.
+	// Match finds the live records that fit the probe best. The filter comes before the limit: a record it excludes
+	// takes no place. What lies outside of f.Within and f.Kinds enters no statistic either, so that scores say nothing
+	// about it, and a search of some kinds does not pay for the others beside them. See [Hit] for what comes back.
 	Match(ctx context.Context, t Tenant, p Probe, f Filter, limit int) ([]Hit, error)
 
 	// Namespaces yields the namespaces below a prefix that hold a record the
@@ -84,13 +80,12 @@ type RecordLister interface {
 
 // A RecordChanger changes the records a store holds.
 type RecordChanger interface {
-	// Apply makes a change, all of it or nothing, durable when it returns nil. Conflict: a version is
-	// not the expected one, a slot is taken, an end of a link is not there, or the idempotency key is
-	// stored already; the engine reads again and decides again. The events continue the tenant's chain
-	// in the order given; the payloads of earlier events about an erased record go with it. Conflict
-	// with an [UntoldError] as its cause: there are such payloads, and the change has no erased event
-	// about the record. After a change that erases, the store also removes leftover copies of the erased
-	// bytes from its files as soon as it can.
+	// Apply makes a change, all of it or nothing, durable when it returns nil. Conflict: a version is not the expected
+	// one, a slot is taken, an end of a link is not there, or the idempotency key is stored already; the engine reads
+	// again and decides again. The events continue the tenant's chain in the order given; the payloads of earlier
+	// events about an erased record go with it. Conflict with an [UntoldError] as its cause: there are such payloads,
+	// and the change has no erased event about the record. After a change that erases, the store also removes leftover
+	// copies of the erased bytes from its files as soon as it can.
 	Apply(ctx context.Context, t Tenant, c Change) error
 
 	// Touch counts uses and moves expiry times. It is no edit: versions stay,
@@ -136,14 +131,12 @@ type EventLog interface {
 	// Chain returns where the tenant's chain of events begins and ends.
 	Chain(ctx context.Context, t Tenant) (Chain, error)
 
-	// Untold returns those of some ids whose records an older build may have erased
-	// without an event: they are gone, and as far as the store still knows what it
-	// erased, it erased them. None where every build refused such changes.
+	// Untold returns those of some ids whose records an older build may have erased without an event: they are gone,
+	// and as far as the store still knows what it erased, it erased them. None where every build refused such changes.
 	Untold(ctx context.Context, t Tenant, ids []ID) ([]ID, error)
 }
 
-// A Change is everything one write does, as a value: a store applies it whole or
-// not at all.
+// A Change is everything one write does, as a value: a store applies it whole or not at all.
 type Change struct {
 	Put    []Put
 	Erase  []Erase
@@ -156,9 +149,8 @@ type Change struct {
 	// is really active. So a generation that became active in between misses no vector.
 	Active *Space
 
-	// Quota, when not nil, is how much the tenant may hold afterwards. TooLarge, with a
-	// [QuotaError] as its cause: [Quota.Refuse] refuses what the change would come to, as of
-	// the moment it is made.
+	// Quota, when not nil, is how much the tenant may hold afterwards. TooLarge, with a [QuotaError] as its cause:
+	// [Quota.Refuse] refuses what the change would come to, as of the moment it is made.
 	Quota *Quota
 
 	// More says that the caller goes on with another change that erases, and tells nobody that
@@ -176,9 +168,8 @@ func (c *Change) Empty() bool {
 	return len(c.Put)+len(c.Erase)+len(c.Links)+len(c.Events) == 0 && c.Reply == nil
 }
 
-// MakesRoom reports whether the change erases and adds no record and no text, so that it
-// is to work on a full disk. So is the event that comes before the act of an elevated
-// principal, such as an erase.
+// MakesRoom reports whether the change erases and adds no record and no text, so that it is to work on a full disk. So
+// is the event that comes before the act of an elevated principal, such as an erase.
 func (c *Change) MakesRoom() bool {
 	if slices.ContainsFunc(c.Put, func(p Put) bool {
 		return p.Record.Version < 2 || p.History != nil || !p.SameText && p.Record.Text != ""
@@ -201,9 +192,8 @@ func (c *Change) FitsSpace(active Space) bool {
 	})
 }
 
-// Validate refuses what no store can do, whatever it holds: a record put twice, a
-// slot wanted twice, an impossible place in a sequence, vectors that do not fit
-// their passages.
+// Validate refuses what no store can do, whatever it holds: a record put twice, a slot wanted twice, an impossible
+// place in a sequence, vectors that do not fit their passages.
 func (c *Change) Validate() error {
 	ids := make(map[ID]bool, len(c.Put))
 	type slot struct {
@@ -262,8 +252,7 @@ func (p *Put) validateVectors() error {
 type Put struct {
 	Record Record
 
-	// Vectors of the new text, one entry a space; those left out follow later. They are
-	// ignored with SameText.
+	// Vectors of the new text, one entry a space; those left out follow later. They are ignored with SameText.
 	Vectors []Vectors
 
 	// SameText: Text, Heading and Passages are as stored; their vectors stay.
@@ -285,8 +274,7 @@ type Put struct {
 // keptRevisions leaves the earlier states of a record alone: see [Put].Revisions.
 const keptRevisions = -1
 
-// An Erase removes a record with its passages, vectors, revisions and links, and
-// every stored reply that names it.
+// An Erase removes a record with its passages, vectors, revisions and links, and every stored reply that names it.
 type Erase struct {
 	ID      ID
 	Version int64 // the expected version
@@ -298,8 +286,7 @@ type Touch struct {
 	At        time.Time // when it was used; zero: do not count a use
 	ExpiresAt time.Time // new expiry; zero: leave it
 
-	// Version, when not 0, is the state the expiry belongs to: a record that was
-	// put since keeps its own.
+	// Version, when not 0, is the state the expiry belongs to: a record that was put since keeps its own.
 	Version int64
 }
 
@@ -311,24 +298,21 @@ type Reply struct {
 	Record      ID // the record it speaks of; erased with it
 	ExpiresAt   time.Time
 
-	// At is when the request came. A reply stored under the same key conflicts
-	// unless it has expired by then.
+	// At is when the request came. A reply stored under the same key conflicts unless it has expired by then.
 	At time.Time
 }
 
 // A Probe is what [RecordLister.Match] looks for: words, a vector, or both.
 //
-// In Text a "quoted phrase" restricts all hits, those by vector too, to records with
-// these words next to one another, and begin* stands for every word that begins so. No
-// text is an error: everything else is plain words.
+// In Text a "quoted phrase" restricts all hits, those by vector too, to records with these words next to one another,
+// and begin* stands for every word that begins so. No text is an error: everything else is plain words.
 type Probe struct {
 	Text   string    // searched by keyword when not empty
 	Vector []float32 // of unit length, searched by similarity when not nil
 	Space  Space     // of Vector
 
-	// Reweigh, where the embedder can, makes Vector again with each word of the query
-	// counted as much as weight says of it: the rarer it is in what is searched, the more.
-	// Nil when nothing is left. The store calls it during Match.
+	// Reweigh, where the embedder can, makes Vector again with each word of the query counted as much as weight says of
+	// it: the rarer it is in what is searched, the more. Nil when nothing is left. The store calls it during Match.
 	Reweigh func(weight func(word string) float64) []float32
 
 	// Corrected, unless nil, is told of each word of Text that nothing searched holds, and of the words
@@ -343,10 +327,9 @@ type Probe struct {
 	// created inside of one of these times, too. They have ranks of 0 in the other lists.
 	Times []NamedTime
 
-	// Quick asks for a cheap answer, for a write that looks for similar memories. Only the [QuickWords]
-	// rarest words of Text count, and none that more than [QuickHolders] passages hold; a phrase and
-	// begin* restrict nothing. Nothing is found in a namespace of more than [QuickRecords] records of a
-	// kind, nor where the index has no room.
+	// Quick asks for a cheap answer, for a write that looks for similar memories. Only the [QuickWords] rarest words of
+	// Text count, and none that more than [QuickHolders] passages hold; a phrase and begin* restrict nothing. Nothing
+	// is found in a namespace of more than [QuickRecords] records of a kind, nor where the index has no room.
 	Quick bool
 
 	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
@@ -360,11 +343,10 @@ const (
 	QuickRecords = 100_000
 )
 
-// A Hit is a record that fits a probe. Match returns the union of the best limit records by keyword and
-// the best limit by similarity, each record once with its best passage, ordered by CreatedAt descending,
-// then ID ascending. Every hit has both scores, even if only one list found it. With Probe.Sequences,
-// what the filter selects up to two places from one of these in its sequence is a hit as well, with a
-// rank of 0 in the lists it is not in.
+// A Hit is a record that fits a probe. Match returns the union of the best limit records by keyword and the best limit
+// by similarity, each record once with its best passage, ordered by CreatedAt descending, then ID ascending. Every hit
+// has both scores, even if only one list found it. With Probe.Sequences, what the filter selects up to two places from
+// one of these in its sequence is a hit as well, with a rank of 0 in the lists it is not in.
 type Hit struct {
 	ID        ID
 	Version   int64
@@ -407,8 +389,7 @@ type Hit struct {
 	// one in its sequence; zero: there is none, or the filter does not select it.
 	Neighbours [4]ID
 
-	// Lifter is set for a neighbour of a neighbour: it counts for those beside it and is
-	// no result.
+	// Lifter is set for a neighbour of a neighbour: it counts for those beside it and is no result.
 	Lifter bool
 }
 
@@ -432,6 +413,7 @@ type Page struct {
 	Order Order // of records; the same for every page of a list
 
 	NoText        bool // leaves Text of records empty: a list of large ones is read without them
+	Core          bool // shows of records what [Record.Core] does; in any order, if a filter names them by IDs and they fit
 	Brief, Bodies bool // shows of a record what [Record.Brief] does, a third of it; with Bodies the body, too
 	// Each, unless nil, gets one record after the other, whose documents are the store's again when it returns.
 	// A store calls it in place of making a list, or returns one, for whose records [Memory.Records] calls it.
@@ -441,8 +423,11 @@ type Page struct {
 // Shown is what a page shows of a record.
 func (p *Page) Shown(r *Record) Record {
 	out := *r
-	if p.Brief {
+	switch {
+	case p.Brief:
 		out = r.Brief()
+	case p.Core:
+		out = r.Core()
 	}
 	if p.Bodies {
 		out.Body = r.Body

@@ -24,7 +24,8 @@ type Section[M any] struct {
 	Share   float64 // of the budget
 	Lines   []*Line[M]
 
-	long int // bytes of the long texts among them
+	long int       // bytes of the long texts among them
+	room []Line[M] // for lines that come
 }
 
 // A Line is what could stand in a section.
@@ -49,7 +50,11 @@ const (
 // Add puts the line of a memory behind the others. size is about how many bytes it will
 // have, and text makes it.
 func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)) (err error) {
-	it := &Line[M]{About: about}
+	if len(s.room) == 0 {
+		s.room = make([]Line[M], max(8, len(s.Lines)))
+	}
+	it := &s.room[0]
+	it.About, s.room = about, s.room[1:]
 	if size > shortText {
 		it.Passed = s.long > longTexts+int(s.Share*float64(usualToken*budget))
 		s.long += min(size, usualToken*budget)

@@ -2,7 +2,9 @@ package jsonguard
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -100,6 +102,12 @@ func wellFormedList(text []byte, i, level int) int {
 // wellFormedString passes over a string.
 func wellFormedString(text []byte, i int) int {
 	for i++; ; i++ {
+		for i+8 <= len(text) {
+			odd := firstOdd(binary.LittleEndian.Uint64(text[i:]))
+			if i += odd; odd < 8 {
+				break
+			}
+		}
 		for i < len(text) && plain[text[i]] {
 			i++
 		}
@@ -125,6 +133,15 @@ func wellFormedString(text []byte, i int) int {
 			return -1
 		}
 	}
+}
+
+// firstOdd is the first of eight bytes that is not plain; 8: all are. The bits that a subtraction leaves are right up to
+// the first byte that has one.
+func firstOdd(eight uint64) int {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	quote, escape := eight^'"'*each, eight^'\\'*each
+	odd := (eight-' '*each)&^eight | (quote-each)&^quote | (escape-each)&^escape
+	return bits.TrailingZeros64(odd&high) / 8
 }
 
 func word(text []byte, i int, want string) int {

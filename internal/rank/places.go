@@ -18,17 +18,29 @@ func First(a, b float64, aMade, bMade time.Time, aID, bID []byte) int {
 	return bytes.Compare(aID, bID)
 }
 
-// Places ranks the values that are in: the best limit of them get their places from 1, the
-// best by compare first. All others get 0.
-func Places[T any](values []T, limit int, in func(*T) bool, compare func(a, b *T) int) []int {
-	var best []int
+// Places ranks the values that are in, each with its rank from 1 in one of some lists; 0: it is not in. The best limit
+// of all get their places from 1, the best by compare first. All others get 0. Where there is one list, its ranks are
+// the places.
+func Places[T any](values []T, limit int, rank func(*T) int, compare func(a, b *T) int) []int {
+	places, best := make([]int, len(values)), make([]int, 0, len(values))
+	listed := make([]bool, len(values)+1) // ranks that are there
 	for i := range values {
-		if in(&values[i]) {
+		if n := rank(&values[i]); n > 0 {
 			best = append(best, i)
+			if n < len(listed) {
+				listed[n] = true
+			}
 		}
 	}
+	if !slices.Contains(listed[1:len(best)+1], false) { // none is missing, so none is there twice
+		for _, i := range best {
+			if n := rank(&values[i]); n <= limit {
+				places[i] = n
+			}
+		}
+		return places
+	}
 	slices.SortStableFunc(best, func(a, b int) int { return compare(&values[a], &values[b]) })
-	places := make([]int, len(values))
 	for n, i := range best[:min(limit, len(best))] {
 		places[i] = n + 1
 	}
@@ -42,4 +54,13 @@ func Where[K comparable, T any](values []T, key func(*T) K) map[K]int {
 		at[key(&values[i])] = i
 	}
 	return at
+}
+
+// Pointers appends the addresses of values to others.
+func Pointers[T any](to []*T, values []T) []*T {
+	to = slices.Grow(to, len(values))
+	for i := range values {
+		to = append(to, &values[i])
+	}
+	return to
 }

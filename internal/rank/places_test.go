@@ -11,7 +11,7 @@ import (
 
 func TestPlaces(t *testing.T) {
 	values := []int{5, 9, -1, 7, 9}
-	positive := func(v *int) bool { return *v > 0 }
+	in := func(v *int) int { return max(0, *v) }
 	larger := func(a, b *int) int { return cmp.Compare(*b, *a) }
 	for limit, want := range map[int][]int{
 		0: {0, 0, 0, 0, 0},
@@ -19,12 +19,28 @@ func TestPlaces(t *testing.T) {
 		3: {0, 1, 0, 3, 2},
 		9: {4, 1, 0, 3, 2},
 	} {
-		if got := rank.Places(values, limit, positive, larger); !slices.Equal(got, want) {
+		if got := rank.Places(values, limit, in, larger); !slices.Equal(got, want) {
 			t.Errorf("limit %d: places %v, want %v", limit, got, want)
 		}
 	}
-	if got := rank.Places(nil, 3, positive, larger); len(got) != 0 {
+	if got := rank.Places(nil, 3, in, larger); len(got) != 0 {
 		t.Errorf("no values: places %v", got)
+	}
+}
+
+// Of one list the ranks are the places. Of several, or of one that lacks a rank, they are not.
+func TestPlacesOfLists(t *testing.T) {
+	for name, c := range map[string]struct{ ranks, want []int }{
+		"one":                 {[]int{2, 0, 1, 3}, []int{2, 0, 1, 0}},
+		"two":                 {[]int{2, 1, 1, 0}, []int{1, 2, 0, 0}},
+		"one that lacks some": {[]int{3, 0, 2, 0}, []int{1, 0, 2, 0}},
+		"a rank beyond all":   {[]int{9, 1, 0, 0}, []int{1, 2, 0, 0}},
+	} {
+		never := func(a, b *int) int { return 0 } // as they stand
+		rankOf := func(n *int) int { return *n }
+		if got := rank.Places(c.ranks, 2, rankOf, never); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
 

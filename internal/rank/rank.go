@@ -7,6 +7,7 @@ package rank
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 const (
@@ -143,6 +144,21 @@ func (p Parts) Sum() float64 {
 
 // Own reports whether a text has anything of its own: a word or similarity.
 func (p Parts) Own() bool { return p.Keyword+p.Vector > 0 }
+
+// rooms are what [ScoreEach] works in.
+var rooms = sync.Pool{New: func() any { return new([]Text) }}
+
+// ScoreEach is Score for n texts that fill makes.
+func ScoreEach(n int, fill func(i int) Text, s Settings) []Parts {
+	room := rooms.Get().(*[]Text)
+	defer rooms.Put(room)
+	texts := slices.Grow((*room)[:0], n)
+	for i := range n {
+		texts = append(texts, fill(i))
+	}
+	*room = texts
+	return Score(texts, s)
+}
 
 // Score scores texts.
 func Score(texts []Text, s Settings) []Parts {

@@ -14,8 +14,14 @@ import (
 // fresh returns a counter of each vocabulary that has counted nothing yet.
 func fresh() []*Counter {
 	return []*Counter{
-		{name: o200k.name, codec: o200k.codec, piece: o200k.piece, known: new(words), texts: new(texts)},
-		{name: cl100k.name, codec: cl100k.codec, piece: cl100k.piece, known: new(words), texts: new(texts)},
+		{
+			name: o200k.name, codec: o200k.codec, piece: o200k.piece,
+			known: new(words), texts: new(texts), lines: new(texts),
+		},
+		{
+			name: cl100k.name, codec: cl100k.codec, piece: cl100k.piece,
+			known: new(words), texts: new(texts), lines: new(texts),
+		},
 	}
 }
 
@@ -123,13 +129,13 @@ func TestTablesAreMadeWhenTheyAreWorthIt(t *testing.T) {
 			t.Errorf("%s: no tables", name)
 		}
 		text := random(rng, []rune("abcdefgh"), 900)
-		if n := testing.AllocsPerRun(20, func() { c.countWords(text) }); n > 0 {
+		if n := testing.AllocsPerRun(20, func() { c.countWords(text, new(int)) }); n > 0 {
 			t.Errorf("%s: %.0f allocations", name, n)
 		}
 		if n, want := c.Count("a\xffb"+text), c.slowly("a\xffb"+text); n != want {
 			t.Errorf("%s: what is not UTF-8 has %d tokens, want %d", name, n, want)
 		}
-		c.countWords(random(rng, []rune("abc defgh"), 50_000)) // 5,500 words
+		c.countWords(random(rng, []rune("abc defgh"), 50_000), new(int)) // 5,500 words
 		if n := filled(c.known); n > 1000 {
 			t.Errorf("%s: %d words of a strange text are remembered", name, n)
 		}

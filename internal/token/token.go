@@ -25,6 +25,7 @@ type Counter struct {
 	piece  func(p *pieces, i int) (end int)
 	known  *words
 	texts  *texts
+	lines  *texts
 	cut    atomic.Int64 // bytes that were cut into tokens
 	tables sync.Once
 	merges atomic.Pointer[merges] // once it was worth making them
@@ -42,6 +43,7 @@ type word struct {
 // texts are some long texts that were counted: a conversation is counted again with each message that
 // comes, and a text without spaces takes most of a second for each MiB. A text is known by its length and
 // two hashes of 64 bits, whose seeds nobody outside of the process knows. Full they take about 0.6 MiB.
+// Lines are kept apart: they are many, and what shows memories shows the same lines again and again.
 type texts [1 << 14]atomic.Pointer[counted]
 
 type counted struct {
@@ -53,11 +55,11 @@ type counted struct {
 var (
 	o200k = Counter{
 		name: "o200k_base", codec: sync.OnceValue(codec.NewO200kBase), piece: (*pieces).o200k,
-		known: new(words), texts: new(texts),
+		known: new(words), texts: new(texts), lines: new(texts),
 	}
 	cl100k = Counter{
 		name: "cl100k_base", codec: sync.OnceValue(codec.NewCl100kBase), piece: (*pieces).cl100k,
-		known: new(words), texts: new(texts),
+		known: new(words), texts: new(texts), lines: new(texts),
 	}
 	seed   = maphash.MakeSeed()
 	second = maphash.MakeSeed()
@@ -87,35 +89,79 @@ const longestWord = 64
 // token: there are never more.
 func (c *Counter) Count(text string) (n int) {
 	if len(text) < longText {
-		return c.countWords(text)
+		return c.countLines(text)
 	}
+	return c.texts.remembered(text, c.countLines)
+}
+
+// remembered is what count says of a text, mostly without asking it again.
+func (t *texts) remembered(text string, count func(string) int) int {
 	sums := [2]uint64{maphash.String(seed, text), maphash.String(second, text)}
-	place := &c.texts[sums[0]%uint64(len(c.texts))]
+	place := &t[sums[0]%uint64(len(t))]
 	if known := place.Load(); known != nil && known.sums == sums && known.length == len(text) {
 		return known.tokens
 	}
-	n = c.countWords(text)
+	n := count(text)
 	place.Store(&counted{sums, len(text), n})
 	return n
+}
+
+// shortLine is how many bytes lines have at least that are remembered: to know a shorter one costs as much as to know
+// its words.
+const shortLine = 32
+
+// countLines counts line by line. Lines are counted alone when it is chosen which of them to show, and then with others.
+func (c *Counter) countLines(text string) (n int) {
+	strange := 0
+	words := func(line string) int { return c.countWords(line, &strange) }
+	for text != "" {
+		end := linesEnd(text)
+		if end < shortLine || end >= longText { // a long one is remembered if it is a text of its own
+			n += words(text[:end])
+		} else {
+			n += c.lines.remembered(text[:end], words)
+		}
+		text = text[end:]
+	}
+	return n
+}
+
+// linesEnd is where the first lines of a text end, of at least shortLine bytes, that have tokens of their own. In both
+// vocabularies only white space and, behind signs, a slash go on with the piece that a line's end is in.
+func linesEnd(text string) int {
+	for end := min(shortLine, len(text)) - 1; end >= 0; {
+		next := strings.IndexByte(text[end:], '\n')
+		if next < 0 {
+			break
+		}
+		if end += next + 1; end < len(text) && text[end] > ' ' && text[end] < '\x7f' && text[end] != '/' {
+			return end
+		}
+		if end == len(text) {
+			break
+		}
+	}
+	return len(text)
 }
 
 // strangeText is how many bytes of new words a text may have before the rest is counted by the tables: with these, to
 // cut a word that is remembered takes longer than to find it, and one that is not takes less than to remember it.
 const strangeText = 4 << 10
 
-func (c *Counter) countWords(text string) (n int) {
-	for strange := 0; text != ""; {
+// countWords counts word by word. strange is how many bytes of new words were before, and becomes how many there are.
+func (c *Counter) countWords(text string, strange *int) (n int) {
+	for text != "" {
 		end := wordEnd(text)
 		tokens, known := c.countWord(text[:end])
 		n, text = n+tokens, text[end:]
 		if !known {
-			strange += end
+			*strange += end
 		}
-		if m := c.merges.Load(); m != nil && strange > strangeText {
+		if m := c.merges.Load(); m != nil && *strange > strangeText {
 			if utf8.ValidString(text) {
 				return n + c.quickly(m, text)
 			}
-			strange = math.MinInt // it is not looked at again
+			*strange = math.MinInt // it is not looked at again
 		}
 	}
 	return n

@@ -23,9 +23,9 @@ func TestPartsSumToTheWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(1, 2))
-		for range 3000 {
+		for i := range 3000 {
 			var b strings.Builder
-			for range 1 + rng.IntN(12) {
+			for range 1 + rng.IntN(12+i%3*40) { // long ones have several lines
 				b.WriteString(pieces[rng.IntN(len(pieces))])
 			}
 			text := b.String()
@@ -77,5 +77,30 @@ func TestLongTextsAreRemembered(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(20, func() { c.Count(one) }); n > 0 {
 		t.Errorf("counting a known text takes %.0f allocations", n)
+	}
+}
+
+// A line that was counted is not counted again among others: what shows memories counts each alone to choose some,
+// and then all of them together.
+func TestLinesAreRemembered(t *testing.T) {
+	c, err := token.Open("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The words are too long to be remembered themselves.
+	lines, sum := make([]string, 40), 0
+	for i := range lines {
+		lines[i] = "- " + strings.Repeat(string(rune('A'+i)), 90) + " (confidence: 0.93)\n"
+		sum += c.Count(lines[i])
+	}
+	i := 0
+	if n := testing.AllocsPerRun(20, func() {
+		i++
+		text := strings.Join(append(lines[i:], lines[:i]...), "")
+		if got := c.Count(text); got != sum {
+			t.Errorf("%d tokens; the lines have %d", got, sum)
+		}
+	}); n > 20 {
+		t.Errorf("counting known lines takes %.0f allocations", n)
 	}
 }

@@ -56,42 +56,18 @@ type briefRows struct {
 	yield      func(*loci.Record) bool
 	ended      error // why no more rows are taken
 
-	record    loci.Record     // one for all rows, which are of one place
-	last      string          // the slot of the row before; none is empty
-	slots     strings.Builder // slots and documents lie beside one another, as a piece of memory
-	documents []byte          // for each costs more than its bytes
+	record loci.Record // one for all rows, which are of one place
+	last   string      // the slot of the row before; none is empty
+	pieces             // of slots and documents
 }
 
-// Sizes of pieces of memory, in bytes: small pages have no use for large ones.
-const leastPiece, mostPiece = 1 << 10, 32 << 10
-
-func pieceSize(before, least int) int { return max(least, leastPiece, min(2*before, mostPiece)) }
-
-func (b *briefRows) text(v []byte) string {
-	if size := b.slots.Cap(); size-b.slots.Len() < len(v) {
-		b.slots.Reset()
-		b.slots.Grow(pieceSize(size, len(v)))
-	}
-	at := b.slots.Len()
-	b.slots.Write(v)
-	return b.slots.String()[at:]
-}
-
-// document copies JSON, which is the caller's from then on; nothing for NULL.
+// document copies JSON, unless it is lent; nothing for NULL.
 func (b *briefRows) document(row lentRow, at int) []byte {
 	column, _ := row.bytes(at)
-	if len(column) == 0 {
-		return nil
-	}
-	if b.lent {
+	if b.lent && len(column) > 0 {
 		return slices.Clip(column)
 	}
-	if size := cap(b.documents); size-len(b.documents) < len(column) {
-		b.documents = make([]byte, 0, pieceSize(size, len(column)))
-	}
-	begin := len(b.documents)
-	b.documents = append(b.documents, column...)
-	return b.documents[begin:len(b.documents):len(b.documents)]
+	return b.pieces.document(column)
 }
 
 // take takes a row of briefColumns or bodyColumns.

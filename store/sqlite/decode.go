@@ -16,6 +16,10 @@ const (
 	recordColumns = headStart + "r.text" + headEnd
 	headColumns   = headStart + noText + headEnd // without texts, however large
 
+	// coreColumns are those of [loci.Record.Core], for records that are named by ids.
+	coreColumns = "r.id, " + placeColumns + `r.version, r.live, r.created_at, r.expires_at, r.used_at, r.text, r.passages,
+	r.attributes, r.body, r.status, r.confidence, r.decay_rate, r.decay_from, r.ends_at`
+
 	noText       = "'' AS text"
 	placeColumns = "r.kind, s.key, "
 	headStart    = "r.id, " + placeColumns + "r.slot, r.version, r.live, r.created_at, r.updated_at, r.expires_at, r.uses, r.used_at, "

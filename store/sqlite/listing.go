@@ -25,16 +25,17 @@ func (f *file) recordsWith(
 	after *page.Record, order loci.Order, yield func(*loci.Record) bool,
 ) error {
 	placed := onePlace(filter)
+	rows := &wholeRows{yield: yield, core: columns == coreColumns, pieces: pieces{most: 4 << 10}}
 	if order == unordered {
 		taken := takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
 		if !placed && len(filter.IDs) > 0 {
 			rest := *filter
 			rest.IDs = nil
 			query, args := byIDs(taken, filter.IDs)
-			return f.wholes(ctx, &rest, false, false, yield, query, args)
+			return f.wholes(ctx, &rest, rows, query, args)
 		}
 		query, args, exact := listing(taken, filter, nil, unordered)
-		return f.wholes(ctx, filter, placed, exact, yield, query, args)
+		return f.wholes(ctx, undecided(filter, exact), rows.at(placed, filter), query, args)
 	}
 	query, args, exact := listing(columns, filter, after, order)
 	if mergeable(filter, order) {
@@ -54,7 +55,7 @@ func (f *file) recordsWith(
 	if placed {
 		columns = strings.Replace(columns, placeColumns, "", 1)
 	}
-	return f.wholes(ctx, filter, placed, exact, yield, takenInOrder(columns, query), args)
+	return f.wholes(ctx, undecided(filter, exact), rows.at(placed, filter), takenInOrder(columns, query), args)
 }
 
 // takenInOrder is the query that takes the rows of another one with some columns. With a limit, the rows of a query
@@ -93,18 +94,17 @@ var takenFrom = func() map[string]string {
 	return begins
 }()
 
-// wholes calls yield for the rows of a query, all of one place if they are placed.
-func (f *file) wholes(
-	ctx context.Context, filter *loci.Filter, placed, exact bool, yield func(*loci.Record) bool,
-	query string, args []any,
-) error {
-	rows := &wholeRows{yield: yield}
-	if placed {
-		rows.placedAt(filter.Within[0], filter.Kinds[0])
+// undecided is what of a filter is left to decide in Go; nil: the query is exact and says all of it.
+func undecided(filter *loci.Filter, exact bool) *loci.Filter {
+	if exact {
+		return nil
 	}
-	if !exact {
-		rows.filter = filter
-	}
+	return filter
+}
+
+// wholes takes the rows of a query, of which a filter selects some in Go.
+func (f *file) wholes(ctx context.Context, filter *loci.Filter, rows *wholeRows, query string, args []any) error {
+	rows.filter = filter
 	return f.taken(ctx, rows, func(number int64) (string, []any) { return query, append([]any{number}, args...) })
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
@@ -161,17 +162,25 @@ func (c *conditions) selecting(f *loci.Filter) (exact bool) {
 const maxParameters = 10_000
 
 // shownColumns are the columns that a page shows or its filter asks for.
-func shownColumns(p *loci.Page, filter *loci.Filter) string {
+func shownColumns(p *loci.Page, filter *loci.Filter, order loci.Order) string {
 	switch {
 	case p.Brief && p.Order.BySlot() && onePlace(filter) && len(filter.Tags) == 0 && filter.Where.IsZero():
 		if p.Bodies {
 			return bodyColumns
 		}
 		return briefColumns
+	case p.Core && order == unordered && hasCore(filter):
+		return coreColumns
 	case (p.NoText || p.Brief) && filter.Where.IsZero(): // a condition may ask for the text of a fact
 		return headColumns
 	}
 	return recordColumns
+}
+
+// hasCore reports whether a filter asks for nothing that [loci.Record.Core] leaves out.
+func hasCore(f *loci.Filter) bool {
+	return f.Slot == nil && f.Slots == (loci.SlotRange{}) && len(f.Tags)+len(f.Scopes)+len(f.Sequences) == 0 &&
+		f.Due.IsZero() && !f.Waning && f.Where.IsZero()
 }
 
 // Records implements [loci.RecordLister].
@@ -194,7 +203,7 @@ func (s *Store) Records(
 	if n := len(filter.IDs); n > 0 && n <= limit && after == nil && !order.BySlot() {
 		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
 	}
-	columns := shownColumns(&p, &filter)
+	columns := shownColumns(&p, &filter, order)
 	brief := columns == briefColumns || columns == bodyColumns
 	taken, last := 0, loci.Record{} // last: the place of the last of a full page
 	yield := func(r *loci.Record) bool {
@@ -232,8 +241,8 @@ func (s *Store) Records(
 	if err != nil {
 		return nil, "", f.translate("list records", err)
 	}
-	if order == unordered {
-		slices.SortFunc(out, func(a, b loci.Record) int { return byTime(&a, &b, p.Order) })
+	if order == unordered && !p.Core {
+		sortByTime(out, p.Order)
 	}
 	return out, next, nil
 }
@@ -246,6 +255,16 @@ const fullFrom = 64
 
 // unordered is the order of rows as they are found.
 const unordered loci.Order = -1
+
+// sortByTime sorts numbers in place of records, which are large.
+func sortByTime(records []loci.Record, order loci.Order) {
+	places := make([]int, len(records))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(i, j int) int { return byTime(&records[i], &records[j], order) })
+	index.Arrange(records, places)
+}
 
 // byTime compares records in an order by time.
 func byTime(a, b *loci.Record, order loci.Order) int {

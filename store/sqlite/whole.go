@@ -20,14 +20,38 @@ type wholeRows struct {
 	yield  func(*loci.Record) bool
 	ended  error // why no more rows are taken
 
+	words  [8]string // for same
+	kept   int       // so many words were
+	pieces           // of core records
+	spans  []loci.Span
 	record loci.Record
 	rowPlace
 	placed bool // rows have no placeColumns
+	core   bool // rows are of coreColumns
 }
 
-// placedAt expects rows without placeColumns, all of one place.
-func (w *wholeRows) placedAt(n loci.Namespace, kind loci.Kind) {
-	w.record.Kind, w.namespace, w.placed = kind, slices.Clip(slices.Clone(n)), true
+// at expects rows without placeColumns, all of the one place of a filter, if they are placed.
+func (w *wholeRows) at(placed bool, f *loci.Filter) *wholeRows {
+	if placed {
+		w.record.Kind, w.namespace, w.placed = f.Kinds[0], slices.Clip(slices.Clone(f.Within[0])), true
+	}
+	return w
+}
+
+// same is a text that a row before mostly had: kinds, states and scopes are few.
+func (w *wholeRows) same(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	for _, text := range w.words {
+		if text == string(b) {
+			return text
+		}
+	}
+	text := string(b)
+	w.words[w.kept%len(w.words)] = text
+	w.kept++
+	return text
 }
 
 // take implements [taker].
@@ -51,14 +75,18 @@ func (w *wholeRows) next(row lentRow) error {
 	return nil
 }
 
-// read takes a row apart. What is the same as in the row before, as a kind mostly is, shares its memory.
+// read takes a row apart. What is the same as in a row before, as a kind mostly is, shares its memory.
 func (w *wholeRows) read(row lentRow) (err error) {
 	c := lentColumns{row: row}
-	r, before := &w.record, w.record
-	*r = loci.Record{ID: c.id(), Kind: before.Kind}
+	r := &w.record
+	*r = loci.Record{ID: c.id(), Kind: r.Kind}
 	if !w.placed {
-		r.Kind = loci.Kind(c.same(string(before.Kind)))
+		r.Kind = loci.Kind(w.same(c.bytes()))
 		w.enter(c.bytes())
+	}
+	if w.core {
+		w.readCore(&c)
+		return c.fault()
 	}
 	slot := c.bytes()
 	r.Namespace, r.Version, r.Live = w.namespace, c.integer().n, c.integer().n != 0
@@ -68,19 +96,32 @@ func (w *wholeRows) read(row lentRow) (err error) {
 	r.Passages = form.DecodeSpans(c.bytes())
 	tags := c.bytes()
 	r.Attributes, r.Body = documents(c.bytes(), c.bytes())
-	r.Scope, r.Status = c.same(before.Scope), c.same(before.Status)
+	r.Scope, r.Status = w.same(c.bytes()), w.same(c.bytes())
 	r.Decay = loci.Decay{Confidence: c.number(), Rate: c.number(), From: c.integer().milli()}
 	r.EndsAt, r.DueAt = c.integer().milli(), c.integer().milli()
 	sequence := c.bytes()
 	r.Position = c.integer().n
 	r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, c.bytes())
-	if c.damaged {
-		return errWhole
-	}
-	if len(tags) > 0 {
+	if err = c.fault(); err == nil && len(tags) > 0 {
 		err = json.Unmarshal(tags, &r.Tags)
 	}
 	return err
+}
+
+// readCore is the rest of read for coreColumns. Records of a context are many, and kept for as long as it takes.
+func (w *wholeRows) readCore(c *lentColumns) {
+	r := &w.record
+	r.Namespace, r.Version, r.Live = w.namespace, c.integer().n, c.integer().n != 0
+	r.CreatedAt, r.ExpiresAt, r.UsedAt = c.time(), c.integer().milli(), c.integer().milli()
+	r.Text = w.pieces.text(c.bytes())
+	first := len(w.spans)
+	if w.spans = form.AppendSpans(w.spans, c.bytes()); len(w.spans) > first {
+		r.Passages = slices.Clip(w.spans[first:])
+	}
+	r.Attributes, r.Body = w.document(c.bytes()), w.document(c.bytes())
+	r.Status = w.same(c.bytes())
+	r.Decay = loci.Decay{Confidence: c.number(), Rate: c.number(), From: c.integer().milli()}
+	r.EndsAt = c.integer().milli()
 }
 
 // texts copies the texts of a record to one piece of memory.
@@ -115,6 +156,14 @@ type lentColumns struct {
 	damaged bool // a column holds something else
 }
 
+// fault says that a column held something else.
+func (c *lentColumns) fault() error {
+	if c.damaged {
+		return errWhole
+	}
+	return nil
+}
+
 func (c *lentColumns) null() bool { return c.row.null(c.at) }
 
 // bytes are SQLite's.
@@ -123,14 +172,6 @@ func (c *lentColumns) bytes() []byte {
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++
 	return b
-}
-
-// same is a text that may be one we have.
-func (c *lentColumns) same(before string) string {
-	if b := c.bytes(); string(b) != before {
-		return string(b)
-	}
-	return before
 }
 
 func (c *lentColumns) id() (id loci.ID) {

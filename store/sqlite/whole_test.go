@@ -98,7 +98,7 @@ func TestWholeRowsTakeWhatTheyShould(t *testing.T) {
 		t.Errorf("NULL left %+v", got[1])
 	}
 	placed := taking() // rows of one place say nothing of it
-	placed.placedAt(loci.Namespace{"u"}, loci.KindFact)
+	placed.at(true, &loci.Filter{Within: []loci.Namespace{{"u"}}, Kinds: []loci.Kind{loci.KindFact}})
 	want.ID[15] = 1
 	if row := whole(1); give(t, placed, append(row[:1:1], bare[3:]...)) != nil || !reflect.DeepEqual(got[2], want) {
 		t.Errorf("a row of one place is %+v", got)

@@ -140,6 +140,42 @@ var recordCases = []testCase{
 			b.same("brief records of a filter", got, []loci.Record{brief})
 		}
 	}},
+	{"a list of cores has what a context looks at", func(b *bench) {
+		full := holding(record(1, "walrus"), "slot")
+		full.Kind, full.Status, full.Scope, full.Heading = loci.KindFact, "active", "global", "heading"
+		full.Attributes, full.Body, full.Tags = json.RawMessage(`{"k":"v"}`), json.RawMessage(`{"b":1}`), []string{"t"}
+		full.Sequence, full.Position, full.ExpiresAt = "s", 3, at(1000)
+		full.Decay = loci.Decay{Confidence: 0.5, Rate: 0.25, From: at(1)}
+		full.EndsAt, full.DueAt = at(1000), at(900)
+		bare := record(2, "seal")
+		b.put(full, bare)
+		want := []loci.Record{full.Core(), bare.Core()}
+		if c := want[0]; c.Slot != "" || c.Tags != nil || c.Text != full.Text || c.Status != full.Status {
+			b.Errorf("the core is %+v", c)
+		}
+		slot := full.Slot
+		for _, f := range []loci.Filter{
+			{}, {IDs: ids(1, 2, 77)}, {IDs: ids(1, 2), At: at(2), MinConfidence: 0.1}, {IDs: ids(1), Tags: full.Tags},
+			{IDs: ids(1), Scopes: []string{"global"}},
+			{IDs: ids(1), Slot: &slot}, {IDs: ids(1), Slots: loci.SlotsBeginning("s")},
+			{IDs: ids(1), Sequences: []string{"s"}}, {IDs: ids(1), Due: at(950)},
+			{IDs: ids(1), Statuses: []string{"active"}},
+			{IDs: ids(1), Where: where(b, map[string]any{"k": "v"})},
+			{IDs: ids(1), Where: where(b, map[string]any{"content": "walrus"})},
+		} {
+			f.Within = everywhere
+			wanted := want
+			if len(f.IDs) == 1 {
+				wanted = want[:1]
+			}
+			for _, page := range []loci.Page{{}, {Order: loci.OldestFirst}, {Limit: 2}} {
+				page.Core = true
+				got, _ := b.page(f, page)
+				slices.SortFunc(got, func(x, y loci.Record) int { return int(x.ID[15]) - int(y.ID[15]) }) // in any order
+				b.same("cores", got, wanted)
+			}
+		}
+	}},
 	{"records by their ids come in order, a whole page or a part of one", func(b *bench) {
 		for n := 1; n <= 9; n++ {
 			r := record(n, "")

@@ -23,8 +23,10 @@ func EncodeSpans(spans []loci.Span) []byte {
 }
 
 // DecodeSpans is the inverse of [EncodeSpans]; damaged bytes end the list.
-func DecodeSpans(b []byte) []loci.Span {
-	var spans []loci.Span
+func DecodeSpans(b []byte) []loci.Span { return AppendSpans(nil, b) }
+
+// AppendSpans is DecodeSpans for many lists in a row.
+func AppendSpans(spans []loci.Span, b []byte) []loci.Span {
 	for len(b) > 0 {
 		start, n := binary.Uvarint(b)
 		if n <= 0 {

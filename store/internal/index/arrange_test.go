@@ -17,7 +17,7 @@ func TestArrange(t *testing.T) {
 		for i, from := range order {
 			want[i] = values[from]
 		}
-		if arrange(values, order); !slices.Equal(values[:n], want) || values[n] != 100+n || values[n+1] != 101+n {
+		if Arrange(values, order); !slices.Equal(values[:n], want) || values[n] != 100+n || values[n+1] != 101+n {
 			t.Fatalf("%v, want %v", values, want)
 		}
 	}

@@ -59,7 +59,7 @@ func (s *search) newestFirst() []loci.Hit {
 		return bytes.Compare(a.ID[:], b.ID[:])
 	})
 	if len(s.made) <= len(s.within) {
-		arrange(s.within, order)
+		Arrange(s.within, order)
 		return s.within[:len(order):len(order)]
 	}
 	out := make([]loci.Hit, len(order))
@@ -69,8 +69,8 @@ func (s *search) newestFirst() []loci.Hit {
 	return out
 }
 
-// arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
-func arrange[T any](values []T, order []int) {
+// Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
+func Arrange[T any](values []T, order []int) {
 	for first := range order {
 		if order[first] == first {
 			continue
@@ -105,9 +105,13 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := len(byWord) + len(byVector) + len(byTime)
-	hits := make(map[place]*loci.Hit, most)
-	s.within, s.made = make([]loci.Hit, most), make([]*loci.Hit, 0, most)
+	hits := make(map[place]*loci.Hit, max(len(byWord), len(byVector), len(byTime)))
+	for _, list := range [][]place{byWord, byVector, byTime} {
+		for _, at := range list {
+			hits[at] = nil // until they are counted
+		}
+	}
+	s.within, s.made = make([]loci.Hit, len(hits)), make([]*loci.Hit, 0, len(hits))
 	for i, at := range byWord {
 		s.hit(hits, at).KeywordRank = i + 1
 	}

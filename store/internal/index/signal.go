@@ -120,7 +120,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 			return nil // of a tag that few have: all others are looked at no closer
 		}
 		e := sh.seen(at.entry)
-		r := ranked{at: at, score: score, created: e.created, id: e.id}
+		r := ranked{at: at, score: score, created: momentOf(e.created), id: e.id}
 		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
 			return nil
 		}

@@ -12,17 +12,23 @@ import (
 type ranked struct {
 	at      place
 	score   float64
-	created time.Time
+	created moment
 	id      loci.ID
 }
+
+// A moment is a time without the pointer that it has: to sort values with one takes longer.
+type moment struct{ seconds, nanoseconds int64 }
+
+func momentOf(t time.Time) moment { return moment{t.Unix(), int64(t.Nanosecond())} }
 
 // before is the order of results: by score, then newer first, then by id.
 func (r *ranked) before(other *ranked) bool {
 	if r.score != other.score {
 		return r.score > other.score
 	}
-	if c := other.created.Compare(r.created); c != 0 {
-		return c < 0
+	if r.created != other.created {
+		a, b := r.created, other.created
+		return a.seconds > b.seconds || a.seconds == b.seconds && a.nanoseconds > b.nanoseconds
 	}
 	return bytes.Compare(r.id[:], other.id[:]) < 0
 }
