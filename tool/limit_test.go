@@ -436,7 +436,7 @@ func TestTextsAreCutAtTheirLimit(t *testing.T) {
 	}
 }
 
-// The server that a request came through learns of a refusal because it lacks a scope, and of no other failure.
+// The server that a request came through learns of a refusal because a scope is missing, and of no other failure.
 func TestRefusalsAreWrittenDown(t *testing.T) {
 	set := newSet(t, Instance{Family: FamilyNotes})
 	search, _ := set.Lookup("memory_search")

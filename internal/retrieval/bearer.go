@@ -147,61 +147,121 @@ const (
 	listed               // the name of one of several: "my daughters Mia"
 )
 
+// heard is a word of a stored text, as it comes in.
+type heard struct {
+	lower  string
+	end    int
+	before *bearing
+	gap    string // between it and the word before
+	bare   bool   // without an ending, such as that of "Mia's"
+	small  bool   // it begins with a small letter
+	name   bool   // it may be one
+}
+
 // bear takes in a word of a stored text: as it is in lower case, where it stands, and how it looks.
-//
-//nolint:cyclop // the steps of one machine, which are read side by side
 func (t *tokenizer) bear(lower string, start, end int, s shape) {
 	before := t.bearing
-	gap := ""
+	w := heard{lower: lower, end: end, before: &before, bare: end-start == len(lower), small: !s.capital}
+	w.name = s.capital && !s.compound && nameLike(lower)
 	if before.end <= start { // else both are of one segment
-		gap = t.text[before.end:start]
+		w.gap = t.text[before.end:start]
 	}
-	next := bearing{end: end, role: before.role}
-	bare := end-start == len(lower) // without an ending, such as that of "Mia's"
-	name := s.capital && !s.compound && nameLike(lower)
-	switch step := before.step; {
-	case bare && possessives[lower] && (t.opening || !s.capital): // else it is a name: "Mia"
-		next.step = owned
-		if german := germanPossessives[lower]; german && !t.opening {
-			next.step = noRole
-		}
-		if step == isName && gap == " " || step == named && gap == ", " && !WellSpelled(before.name) {
-			next.step, next.name, next.comma = owned, before.name, step == named
-		}
-	case step == owned && gap == " " && qualities[lower] && !s.capital:
+	t.bearing = bearing{end: end, role: before.role}
+	_ = t.isPossessive(&w) || t.isRole(&w) || t.leadsOn(&w) || t.isBearer(&w) || t.mayBear(&w)
+}
+
+// isPossessive takes in "my", behind a name, too: "Mia is my daughter", "Mia, my daughter,".
+func (t *tokenizer) isPossessive(w *heard) bool {
+	if !w.bare || !possessives[w.lower] || !t.opening && !w.small { // then it is a name: "Mia"
+		return false
+	}
+	next, step := &t.bearing, w.before.step
+	if next.step = owned; germanPossessives[w.lower] && !t.opening {
+		next.step = noRole
+	}
+	if step == isName && w.gap == " " || step == named && w.gap == ", " && !WellSpelled(w.before.name) {
+		next.step, next.name, next.comma = owned, w.before.name, step == named
+	}
+	return true
+}
+
+// isRole takes in what follows a possessive: a quality, and a role.
+func (t *tokenizer) isRole(w *heard) bool {
+	next, before := &t.bearing, w.before
+	switch {
+	case before.step == inRole && w.gap == "-" && w.bare && w.small:
+		next.step, next.role = inRole, before.role+w.lower
+		return true
+	case before.step != owned || w.gap != " ":
+		return false
+	case qualities[w.lower] && w.small:
 		next.step, next.name, next.comma = owned, before.name, before.comma
-	case step == owned && gap == " " && roleOf[lower] != "":
-		next.step, next.role = inRole, lower
-		if !bare {
-			next.step = ofRole
-		}
-		if before.name != "" && bare && t.endsAt(end, before.comma) {
-			t.bears(lower, before.name)
-			next.step = noRole
-		}
-	case step == inRole && gap == "-" && bare && !s.capital:
-		next.step, next.role = inRole, before.role+lower
-	case (step == inRole || step == isCalled) && (gap == " " || gap == ", ") && titles[lower]:
-		next.step, next.title = step, true
-	case (step == inRole || step == isCalled) && (gap == " " || gap == "") && callings[lower]:
-		next.step = isCalled
-	case step == ofRole && gap == " " && lower == "name":
-		next.step = isCalled
-	case step == inRole && name && (gap == " " || before.title && gap == ". " || gap == ", " && t.at(end) == ','),
-		step == isCalled && name && !WellSpelled(lower) && (gap == " " || before.title && gap == ". "),
-		step == listed && name && gap == " ":
-		t.bears(before.role, lower)
-		if pluralRoles[before.role] {
-			next.step = listed
-		}
-	case step == listed && gap == " " && lower == "and":
-		next.step = listed
-	case step == named && gap == " " && lower == "is":
-		next.step, next.name = isName, before.name
-	case bare && name:
-		next.step, next.name = named, lower
+		return true
+	case roleOf[w.lower] == "":
+		return false
 	}
-	t.bearing = next
+	if next.step, next.role = inRole, w.lower; !w.bare {
+		next.step = ofRole
+	}
+	if before.name != "" && w.bare && t.endsAt(w.end, before.comma) {
+		t.bears(w.lower, before.name)
+		next.step = noRole
+	}
+	return true
+}
+
+// leadsOn takes in what may stand between a role and the name: a title, "is called", "'s name".
+func (t *tokenizer) leadsOn(w *heard) bool {
+	next, step := &t.bearing, w.before.step
+	behind := step == inRole || step == isCalled
+	switch {
+	case behind && (w.gap == " " || w.gap == ", ") && titles[w.lower]:
+		next.step, next.title = step, true
+	case behind && (w.gap == " " || w.gap == "") && callings[w.lower],
+		step == ofRole && w.gap == " " && w.lower == "name":
+		next.step = isCalled
+	case step == listed && w.gap == " " && w.lower == "and":
+		next.step = listed
+	default:
+		return false
+	}
+	return true
+}
+
+// isBearer takes in the name of who bears the role before it.
+func (t *tokenizer) isBearer(w *heard) bool {
+	joined := w.gap == " " || w.before.title && w.gap == ". "
+	switch w.before.step {
+	case inRole:
+		joined = joined || w.gap == ", " && t.at(w.end) == ','
+	case isCalled:
+		joined = joined && !WellSpelled(w.lower)
+	case listed:
+		joined = w.gap == " "
+	default:
+		joined = false
+	}
+	if !joined || !w.name {
+		return false
+	}
+	t.bears(w.before.role, w.lower)
+	if pluralRoles[w.before.role] {
+		t.bearing.step = listed
+	}
+	return true
+}
+
+// mayBear takes in a name that a role may follow, and the "is" behind it.
+func (t *tokenizer) mayBear(w *heard) bool {
+	switch {
+	case w.before.step == named && w.gap == " " && w.lower == "is":
+		t.bearing.step, t.bearing.name = isName, w.before.name
+	case w.bare && w.name:
+		t.bearing.step, t.bearing.name = named, w.lower
+	default:
+		return false
+	}
+	return true
 }
 
 // at is the byte of the text at a place; 0 where it ends.
