@@ -113,7 +113,7 @@ func (w *wholeRows) readCore(c *lentColumns) {
 	r := &w.record
 	r.Namespace, r.Version, r.Live = w.namespace, c.integer().n, c.integer().n != 0
 	r.CreatedAt, r.ExpiresAt, r.UsedAt = c.time(), c.integer().milli(), c.integer().milli()
-	r.Text = w.pieces.text(c.bytes())
+	r.Text = w.text(c.bytes())
 	first := len(w.spans)
 	if w.spans = form.AppendSpans(w.spans, c.bytes()); len(w.spans) > first {
 		r.Passages = slices.Clip(w.spans[first:])
