@@ -103,10 +103,11 @@ func wellFormedList(text []byte, i, level int) int {
 func wellFormedString(text []byte, i int) int {
 	for i++; ; i++ {
 		for i+8 <= len(text) {
-			odd := firstOdd(binary.LittleEndian.Uint64(text[i:]))
-			if i += odd; odd < 8 {
+			if odd := oddBytes(binary.LittleEndian.Uint64(text[i:])); odd != 0 {
+				i += bits.TrailingZeros64(odd) / 8
 				break
 			}
+			i += 8
 		}
 		for i < len(text) && plain[text[i]] {
 			i++
@@ -135,13 +136,12 @@ func wellFormedString(text []byte, i int) int {
 	}
 }
 
-// firstOdd is the first of eight bytes that is not plain; 8: all are. The bits that a subtraction leaves are right up to
-// the first byte that has one.
-func firstOdd(eight uint64) int {
+// oddBytes has the highest bit of the first of eight bytes that is not plain, and 0 if all are. The bits that a
+// subtraction leaves are right up to the first byte that has one.
+func oddBytes(eight uint64) uint64 {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	quote, escape := eight^'"'*each, eight^'\\'*each
-	odd := (eight-' '*each)&^eight | (quote-each)&^quote | (escape-each)&^escape
-	return bits.TrailingZeros64(odd&high) / 8
+	return ((eight-' '*each)&^eight | (quote-each)&^quote | (escape-each)&^escape) & high
 }
 
 func word(text []byte, i int, want string) int {
