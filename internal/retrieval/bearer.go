@@ -151,7 +151,7 @@ const (
 type heard struct {
 	lower  string
 	end    int
-	before *bearing
+	before bearing
 	gap    string // between it and the word before
 	bare   bool   // without an ending, such as that of "Mia's"
 	small  bool   // it begins with a small letter
@@ -161,7 +161,7 @@ type heard struct {
 // bear takes in a word of a stored text: as it is in lower case, where it stands, and how it looks.
 func (t *tokenizer) bear(lower string, start, end int, s shape) {
 	before := t.bearing
-	w := heard{lower: lower, end: end, before: &before, bare: end-start == len(lower), small: !s.capital}
+	w := heard{lower: lower, end: end, before: before, bare: end-start == len(lower), small: !s.capital}
 	w.name = s.capital && !s.compound && nameLike(lower)
 	if before.end <= start { // else both are of one segment
 		w.gap = t.text[before.end:start]
@@ -187,7 +187,7 @@ func (t *tokenizer) isPossessive(w *heard) bool {
 
 // isRole takes in what follows a possessive: a quality, and a role.
 func (t *tokenizer) isRole(w *heard) bool {
-	next, before := &t.bearing, w.before
+	next, before := &t.bearing, &w.before
 	switch {
 	case before.step == inRole && w.gap == "-" && w.bare && w.small:
 		next.step, next.role = inRole, before.role+w.lower
