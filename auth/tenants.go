@@ -1,11 +1,11 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -346,10 +346,9 @@ func (k *Keys) Tenants(ctx context.Context) ([]Tenant, error) {
 		}
 	}
 	list := make([]Tenant, 0, len(byName))
-	for _, t := range byName {
-		list = append(list, t)
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, byName[name])
 	}
-	slices.SortFunc(list, func(a, b Tenant) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -197,7 +198,8 @@ func (c *Handle) decideDrop(ctx context.Context, d *dropping, change *loci.Chang
 	}
 	slices.SortFunc(values, byID) // as they came; two channels of a checkpoint may have the same
 	c.eraseValues(change, slices.Compact(values))
-	for s := range orphans {
+	bySlot := func(a, b *stored) int { return strings.Compare(a.record.Slot, b.record.Slot) }
+	for _, s := range slices.SortedFunc(maps.Keys(orphans), bySlot) {
 		s.Parent = ""
 		r := s.record
 		if err := loci.SetBody(&r, s.body); err != nil {
@@ -207,7 +209,6 @@ func (c *Handle) decideDrop(ctx context.Context, d *dropping, change *loci.Chang
 		r.Version, r.UpdatedAt = s.record.Version, now
 		change.Put = append(change.Put, loci.Put{Record: r, SameText: true})
 	}
-	slices.SortFunc(change.Put, func(a, b loci.Put) int { return strings.Compare(a.Record.Slot, b.Record.Slot) })
 	c.account(change, nil, now)
 	return nil
 }

@@ -301,21 +301,21 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 			loci.Link
 			seq int64
 		}
-		var found []numbered
+		var found []*numbered
 		for _, end := range []string{"from_id", "to_id"} { // each with an index of its own
 			if err := r.find(cLink, r.t.about(bson.E{Key: end, Value: idOf(id)}), func(d *doc) error {
 				l := loci.Link{
 					From: d.id("from_id"), Type: loci.LinkType(d.string("type")), To: d.id("to_id"), At: d.time("created_at"),
 				}
 				if end == "from_id" || l.From != l.To { // which was found before
-					found = append(found, numbered{l, d.int("seq")})
+					found = append(found, &numbered{l, d.int("seq")})
 				}
 				return nil
 			}); err != nil {
 				return err
 			}
 		}
-		slices.SortFunc(found, func(a, b numbered) int {
+		slices.SortFunc(found, func(a, b *numbered) int {
 			return cmp.Or(
 				a.At.Compare(b.At), cmp.Compare(a.seq, b.seq), bytes.Compare(a.From[:], b.From[:]),
 				cmp.Compare(a.Type, b.Type), bytes.Compare(a.To[:], b.To[:]),
