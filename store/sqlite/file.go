@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
@@ -138,7 +139,7 @@ func (f *file) open(ctx context.Context) (err error) {
 		return err
 	}
 	f.writeDB.SetMaxOpenConns(1)
-	if f.writeConn, err = f.writeDB.Conn(ctx); err != nil {
+	if f.writeConn, err = firstConn(ctx, f.writeDB); err != nil {
 		return err
 	}
 	unwiped, err := prepare(ctx, f.writeConn, f.tenant.String())
@@ -162,6 +163,18 @@ func (f *file) open(ctx context.Context) (err error) {
 		f.tidyAfter(0)
 	}
 	return nil
+}
+
+// firstConn opens the connection that writes. Its pragmas read the file, which another process that makes it
+// just now holds for longer than they wait.
+func firstConn(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		conn, err := db.Conn(ctx)
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return conn, err
+		}
+	}
 }
 
 // inPlace refuses to go on where the path leads elsewhere than when the file was opened: it was moved, removed
