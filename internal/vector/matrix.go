@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
 // MaxDims is the greatest number of dimensions, the limit of embedders. Sums of
@@ -18,7 +19,8 @@ type Matrix struct {
 	dims   int
 	codes  []int8 // row by row, so that a scan reads memory in order
 	scales []float32
-	sketch *sketch // nil: there is none
+	sketch *sketch      // nil: there is none
+	look   func([]byte) // see [Matrix.Look]; nil: nothing is to be looked at
 }
 
 // New makes an empty matrix of vectors with dims dimensions, 1 to [MaxDims]; any
@@ -41,7 +43,11 @@ func Of(dims int, scales []float32, codes []int8) *Matrix {
 	return m
 }
 
-// Raw returns the rows as they lie, for [Of].
+// Look has look called with the bytes of rows and of the sketch before they are read, each time but for those of
+// the sketch: where they lie in a file, to see whether they are what was written.
+func (m *Matrix) Look(look func([]byte)) { m.look = look }
+
+// Raw returns the rows as they lie, for [Of]; nobody has looked at them.
 func (m *Matrix) Raw() (scales []float32, codes []int8) { return m.scales, m.codes }
 
 // Len returns the number of rows.
@@ -89,7 +95,7 @@ func (m *Matrix) AppendQuantized(scale float32, codes []byte) (row int) {
 // AppendRow adds a row of another matrix of as many dimensions and returns its number.
 func (m *Matrix) AppendRow(from *Matrix, row int) int {
 	m.check(from.dims)
-	m.codes = append(m.codes, from.codes[row*m.dims:(row+1)*m.dims]...)
+	m.codes = append(m.codes, from.row(row)...)
 	m.scales = append(m.scales, from.scales[row])
 	return len(m.scales) - 1
 }
@@ -104,7 +110,16 @@ func (m *Matrix) Score(q *Query, row int) float32 {
 // AddTo adds a row to a sum of rows, of as many dimensions.
 func (m *Matrix) AddTo(sum []float32, row int) { Axpy(sum, m.scales[row], m.row(row)) }
 
-func (m *Matrix) row(row int) []int8 { return m.codes[row*m.dims : (row+1)*m.dims] }
+func (m *Matrix) row(row int) []int8 { return m.rows(row, 1) }
+
+// rows are some from one on.
+func (m *Matrix) rows(first, n int) []int8 {
+	codes := m.codes[first*m.dims : (first+n)*m.dims]
+	if m.look != nil {
+		m.look(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes)))
+	}
+	return codes
+}
 
 // blockRows is how many rows are scored at a time: the scheduler cannot interrupt assembly,
 // and a scan of a million rows in one call would hold up the collector.
@@ -121,7 +136,7 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 	var sums [blockRows]int32
 	for first := 0; first < len(m.scales); first += blockRows {
 		n := min(blockRows, len(m.scales)-first)
-		dots(q.codes, m.codes[first*m.dims:(first+n)*m.dims], sums[:n])
+		dots(q.codes, m.rows(first, n), sums[:n])
 		for i, sum := range sums[:n] {
 			score := m.score(q, sum, first+i)
 			if float64(score) < *least {
@@ -138,6 +153,7 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 // aboveCoarse is Above by sketches first. The rows of a block that are looked at closer lie anywhere
 // in memory: they are on their way while the sketches of the next block are read.
 func (m *Matrix) aboveCoarse(q *Query, least *float64, visit func(row int, score float32) error) error {
+	m.lookAtSketch()
 	var closer, before [blockRows]int
 	waiting := before[:0]
 	look := func() error {
@@ -173,7 +189,7 @@ func (m *Matrix) closer(c *coarse, first int, least float64, rows []int) []int {
 		if c.most(sums[i], factors[i], spreads[i]) < least || !c.sees(sums[i], s.of(first+i), least) {
 			continue
 		}
-		prefetch(m.row(first + i))
+		prefetch(m.codes[(first+i)*m.dims : (first+i+1)*m.dims])
 		rows = append(rows, first+i)
 	}
 	return rows

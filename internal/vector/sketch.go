@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -35,8 +36,10 @@ func sketches(dims int) bool { return dims == 128 || dims == 256 || dims == 512 
 
 // sketch is that of a matrix.
 type sketch struct {
-	codes   []byte    // a row has dims/4; byte i has the dimensions i, i+dims/4, …
-	factors []float32 // what the sum of products is worth
+	bytes   []byte      // of all that follows
+	looked  atomic.Bool // at them: see [Matrix.Look]
+	codes   []byte      // a row has dims/4; byte i has the dimensions i, i+dims/4, …
+	factors []float32   // what the sum of products is worth
 	spreads []float32
 	lengths []float32
 }
@@ -76,7 +79,7 @@ func (m *Matrix) Use(b []byte) {
 	}
 	rest := b[sketchHead+rows*n:]
 	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rest))), 3*rows)
-	m.sketch = &sketch{codes: b[sketchHead : sketchHead+rows*n], factors: numbers[:rows],
+	m.sketch = &sketch{bytes: b, codes: b[sketchHead : sketchHead+rows*n], factors: numbers[:rows],
 		spreads: numbers[rows : 2*rows], lengths: numbers[2*rows:]}
 }
 
@@ -188,6 +191,7 @@ func (m *Matrix) Sees(q *Query, row int, score float32) bool {
 	}
 	var sums [1]int32
 	if s := m.sketch; s != nil {
+		m.lookAtSketch()
 		n := m.dims / 4
 		products(c.codes, s.codes[row*n:(row+1)*n], sums[:])
 		return c.sees(sums[0], s.of(row), float64(score))
@@ -196,6 +200,13 @@ func (m *Matrix) Sees(q *Query, row int, score float32) bool {
 	f := newRotation(m.dims).sketch(m.row(row), m.scales[row], codes)
 	products(c.codes, codes, sums[:])
 	return c.sees(sums[0], f, float64(score))
+}
+
+func (m *Matrix) lookAtSketch() {
+	if m.look != nil && !m.sketch.looked.Load() {
+		m.look(m.sketch.bytes)
+		m.sketch.looked.Store(true)
+	}
 }
 
 func (s *sketch) of(row int) fitted { return fitted{s.factors[row], s.spreads[row], s.lengths[row]} }

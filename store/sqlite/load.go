@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/store/internal/aside"
+	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/index"
 )
@@ -89,20 +90,22 @@ func (f *file) loadTurn() (more bool) {
 		return false
 	}
 	ctx := l.Crew.Context()
-	first, last, whole, err := f.readParts(ctx, batch)
+	var first, last []*asked
 	var shelved []shelving
-	if err == nil {
-		for _, one := range slices.Concat(last, whole) {
-			f.shelve(one.Of)
-		}
-		for _, one := range last {
-			f.keepBegun(ctx, one.Of)
-		}
-		last, whole = f.reserve(last), f.reserve(whole)
-		shelved, err = f.install(ctx, whole)
+	fault, err := files.Faultless(func() (err error) {
+		first, last, err = f.loadParts(ctx, batch, &shelved)
+		return err
+	})
+	if fault != nil { // those who wait ask again, for what is read from the records
+		f.faulted(fault)
+		err = errAgain
 	}
 	for i := range shelved {
-		f.endShelving(ctx, &shelved[i])
+		if fault != nil {
+			shelved[i].abandon()
+		} else {
+			f.endShelving(ctx, &shelved[i])
+		}
 	}
 	if err != nil {
 		l.Finish(err, batch...)
@@ -110,6 +113,25 @@ func (f *file) loadTurn() (more bool) {
 	}
 	l.Later(first, last)
 	return true
+}
+
+// loadParts reads the next part of each load and takes into the index what is whole. first are those
+// it did not get to, last those of which there is more.
+func (f *file) loadParts(
+	ctx context.Context, batch []*asked, shelved *[]shelving,
+) (first, last []*asked, err error) {
+	first, last, whole, err := f.readParts(ctx, batch)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range slices.Concat(last, whole) {
+		f.shelve(one.Of)
+	}
+	for _, one := range last {
+		f.keepBegun(ctx, one.Of)
+	}
+	last, whole = f.reserve(last), f.reserve(whole)
+	return first, last, f.install(ctx, whole, shelved)
 }
 
 // readParts reads the next part of each load, in one reading transaction. first are those
@@ -201,17 +223,13 @@ func (f *file) take(
 	ctx context.Context, tx *sql.Tx, x *index.Index, condition string, most int64, args ...any,
 ) (n, last int64, full bool, err error) {
 	space := x.Space()
-	type loaded struct {
-		record loci.Record
-		codes  [][]byte
-	}
 	read := make(chan []loaded, 4)
 	var indexing sync.WaitGroup
+	var fault error // of a segment that a record leaves
 	indexing.Go(cores.Alike(func() {
 		for batch := range read {
-			for i := range batch {
-				aside.Breathe(i)
-				x.Upsert(&batch[i].record, batch[i].codes)
+			if fault == nil {
+				fault, _ = files.Faultless(func() error { return upsertAll(x, batch) })
 			}
 		}
 	}))
@@ -241,7 +259,24 @@ func (f *file) take(
 	read <- batch
 	close(read)
 	indexing.Wait()
+	if fault != nil {
+		panic(fault) // to whoever has called files.Faultless
+	}
 	return n, last, full, err
+}
+
+// loaded is a record with its vectors.
+type loaded struct {
+	record loci.Record
+	codes  [][]byte
+}
+
+func upsertAll(x *index.Index, batch []loaded) error {
+	for i := range batch {
+		aside.Breathe(i)
+		x.Upsert(&batch[i].record, batch[i].codes)
+	}
+	return nil
 }
 
 // errEnough ends the reading of rows; it is no failure.
@@ -280,22 +315,23 @@ func (f *file) reserve(loads []*asked) (fit []*asked) {
 	return fit
 }
 
-// install brings loads that are whole to the state of the index, and into it.
-func (f *file) install(ctx context.Context, whole []*asked) (shelved []shelving, err error) {
+// install brings loads that are whole to the state of the index, and into it, and adds what they have to do with
+// the folder to shelved.
+func (f *file) install(ctx context.Context, whole []*asked, shelved *[]shelving) (err error) {
 	if len(whole) == 0 {
-		return nil, nil
+		return nil
 	}
 	x := &f.search
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, endRead(tx)) }()
 	if x.index != nil {
 		if err := f.advance(ctx, tx, x.index.Space()); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, a := range whole {
@@ -306,17 +342,17 @@ func (f *file) install(ctx context.Context, whole []*asked) (shelved []shelving,
 		}
 		if one.seq < x.seq {
 			if err := f.followOne(ctx, tx, one); err != nil {
-				return shelved, err
+				return err
 			}
 		}
-		shelved, one.shelving = append(shelved, one.shelving), shelving{}
+		*shelved, one.shelving = append(*shelved, one.shelving), shelving{}
 		x.index.Adopt(one.index)
 		x.meter.Loaded(1)
 		x.touch(one.key)
 		x.account()
 		x.loading.Finish(nil, a)
 	}
-	return shelved, nil
+	return nil
 }
 
 // detach takes a shard that is far behind the file out of the index, to be brought up to it

@@ -47,6 +47,7 @@ type shelf struct {
 	holders int
 	fresh   map[string]bool // segments that are not in the memory file yet
 	trouble error           // why nothing is kept, as far as that is known
+	wary    bool            // a segment was damaged: all of each is looked at when it is opened
 
 	clean map[string]int64 // up to where a manifest was seen to hold nothing erased; the tidier's own
 	tidier
@@ -139,7 +140,7 @@ func (s *shelf) put(data []byte, origin segment.Origin) (*segment.Segment, *book
 	if err == nil {
 		var g *segment.Segment
 		var b *book
-		if g, b, err = s.open(name, origin); err == nil {
+		if g, b, err = s.open(name, origin, true); err == nil {
 			return g, b, nil
 		}
 	}
@@ -149,22 +150,25 @@ func (s *shelf) put(data []byte, origin segment.Origin) (*segment.Segment, *book
 
 // openKept maps a segment that a manifest names.
 func (s *shelf) openKept(k kept, origin segment.Origin) (*segment.Segment, *book, error) {
-	g, b, err := s.open(k.Name, origin)
+	s.mu.Lock()
+	wary := s.wary
+	s.mu.Unlock()
+	g, b, err := s.open(k.Name, origin, wary)
 	if err == nil && g.Sum != k.Sum { // one of another time, or of another name
 		return nil, nil, segment.ErrUnusable
 	}
 	return g, b, err
 }
 
-// open maps a segment.
-func (s *shelf) open(name string, origin segment.Origin) (*segment.Segment, *book, error) {
+// open maps a segment; see [files.Open].
+func (s *shelf) open(name string, origin segment.Origin, whole bool) (*segment.Segment, *book, error) {
 	if filepath.Base(name) != name {
 		return nil, nil, segment.ErrUnusable
 	}
 	if err := s.isFolder(); err != nil {
 		return nil, nil, err
 	}
-	g, m, err := files.Open(filepath.Join(s.dir, name), origin)
+	g, m, err := files.Open(filepath.Join(s.dir, name), origin, whole)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,22 +211,31 @@ func (s *shelf) strays(named map[string]bool) (out []string, err error) {
 }
 
 // mapping runs what may read segments. If somebody cuts a file while it is mapped, its bytes
-// are gone, which the system reports as a fault: then the index begins again, from the
-// records, and so does the call.
+// are gone, which the system reports as a fault, and a part of it that is damaged shows when it is
+// read: then the index begins again, from the records, and so does the call.
 func (f *file) mapping(run func() error) error {
 	fault, err := files.Faultless(run)
 	if fault == nil {
 		return err
 	}
-	f.logError("read a part of the index; it is made again", fault)
-	x := &f.search
-	x.mu.Lock()
-	x.index = nil
-	x.loading.Forget()
-	x.account()
-	x.mu.Unlock()
+	f.faulted(fault)
 	if fault, err = files.Faultless(run); fault != nil {
 		return fault
 	}
 	return err
+}
+
+// faulted lets go of an index in whose segments something is wrong. Those are looked at whole from now on, so
+// that the one which is damaged is not taken up again.
+func (f *file) faulted(fault error) {
+	f.logError("read a part of the index; it is made again", fault)
+	f.shelf.mu.Lock()
+	f.shelf.wary = true
+	f.shelf.mu.Unlock()
+	x := &f.search
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.index = nil
+	x.loading.Forget()
+	x.account()
 }

@@ -45,7 +45,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 		err     error
 	}
 	parts := make([]opened, len(m.Segments))
-	cores.Each(len(parts), func(i int) { // every byte is looked at
+	cores.Each(len(parts), func(i int) { // much of each is looked at
 		p := &parts[i]
 		p.segment, p.book, p.err = f.shelf.openKept(m.Segments[i], origin(key, s, space))
 	})

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -92,6 +93,8 @@ func (s keptStore) fill(from, to int) {
 // answers are what some searches find.
 func (s keptStore) answers() (all [][]loci.Hit) {
 	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), longest)
+	defer cancel()
 	for _, text := range []string{"walrus", "number7 colour3", "colour*", `"walrus number12"`, "numbr7", "edited"} {
 		for _, tags := range [][]string{nil, {"tag1"}} {
 			p := loci.Probe{
@@ -101,7 +104,7 @@ func (s keptStore) answers() (all [][]loci.Hit) {
 				Sequences: true,
 				Texts:     true,
 			}
-			hits, err := s.Match(s.t.Context(), testTenant, p, loci.Filter{
+			hits, err := s.Match(ctx, testTenant, p, loci.Filter{
 				Within: []loci.Namespace{shelfPlace()},
 				Tags:   tags,
 			}, 10)

@@ -308,6 +308,9 @@ func (f *file) booksWith(m *manifest, key loci.NameKey, ids []loci.ID) (books ma
 			_, found := g.Find(id)
 			return found
 		}) {
+			if g.CheckAll() != nil { // it is to be read whole
+				return nil, true
+			}
 			books[i] = &opened{g, b}
 		}
 	}

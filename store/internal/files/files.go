@@ -34,8 +34,9 @@ func Write(path string, data []byte) error {
 	return errors.Join(err, out.Close())
 }
 
-// Open maps a segment. A link is not followed.
-func Open(path string, origin segment.Origin) (g *segment.Segment, m *Mapping, err error) {
+// Open maps a segment; whole: all of it is looked at, where else a part is when it is read. A link is not
+// followed.
+func Open(path string, origin segment.Origin, whole bool) (g *segment.Segment, m *Mapping, err error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil, errors.Join(segment.ErrUnusable, err)
@@ -45,17 +46,21 @@ func Open(path string, origin segment.Origin) (g *segment.Segment, m *Mapping, e
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	return openMapped(in, int(info.Size()), origin)
+	return openMapped(in, int(info.Size()), origin, whole)
 }
 
 // openMapped maps a file of so many bytes. One that somebody has cut meanwhile is refused.
-func openMapped(in *os.File, size int, origin segment.Origin) (g *segment.Segment, m *Mapping, err error) {
+func openMapped(
+	in *os.File, size int, origin segment.Origin, whole bool,
+) (g *segment.Segment, m *Mapping, err error) {
 	data, unmap, err := mapFile(in, size)
 	if err != nil {
 		return nil, nil, err
 	}
 	fault, err := Faultless(func() (err error) {
-		g, err = segment.Open(data, origin)
+		if g, err = segment.Open(data, origin); err == nil && whole {
+			err = g.CheckAll()
+		}
 		return err
 	})
 	if fault != nil {
@@ -69,8 +74,9 @@ func openMapped(in *os.File, size int, origin segment.Origin) (g *segment.Segmen
 	return g, m, nil
 }
 
-// Faultless returns the fault that reading memory caused, apart from the error: somebody cut a
-// file while it was mapped. It sees what run does itself, not the goroutines that it starts.
+// Faultless returns the fault that reading segments caused, apart from the error: somebody cut a file while it was
+// mapped, or a part of it is damaged. It sees what run does itself, not the goroutines that it starts; what one of
+// these has seen, panic takes to the one that waits for it.
 func Faultless(run func() error) (fault, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -78,11 +84,15 @@ func Faultless(run func() error) (fault, err error) {
 		if p == nil {
 			return
 		}
-		var ok bool
-		if fault, ok = p.(interface {
+		switch p := p.(type) {
+		case *segment.DamageError:
+			fault = p
+		case interface {
 			error
 			Addr() uintptr
-		}); !ok {
+		}:
+			fault = p
+		default:
 			panic(p)
 		}
 	}()

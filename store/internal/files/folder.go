@@ -145,7 +145,7 @@ func (f *Folder) Put(name string, data []byte, origin segment.Origin) (*segment.
 	if err == nil {
 		var g *segment.Segment
 		var m *Mapping
-		if g, m, err = f.open(name, origin); err == nil {
+		if g, m, err = f.open(name, origin, true); err == nil {
 			return g, m, nil
 		}
 	}
@@ -178,8 +178,8 @@ func (f *Folder) reserve(name string, size int64) bool {
 	return true
 }
 
-// Find maps a segment that is there.
-func (f *Folder) Find(name string, origin segment.Origin) (*segment.Segment, *Mapping, error) {
+// Find maps a segment that is there, as [Open] does.
+func (f *Folder) Find(name string, origin segment.Origin, whole bool) (*segment.Segment, *Mapping, error) {
 	f.mu.Lock()
 	o := f.held[name]
 	there := o != nil && !o.gone
@@ -187,15 +187,15 @@ func (f *Folder) Find(name string, origin segment.Origin) (*segment.Segment, *Ma
 	if !there {
 		return nil, nil, fs.ErrNotExist
 	}
-	g, m, err := f.open(name, origin)
+	g, m, err := f.open(name, origin, whole)
 	if err != nil { // somebody emptied the folder, or changed the file
 		f.Drop(name)
 	}
 	return g, m, err
 }
 
-func (f *Folder) open(name string, origin segment.Origin) (*segment.Segment, *Mapping, error) {
-	g, m, err := Open(f.path(name), origin)
+func (f *Folder) open(name string, origin segment.Origin, whole bool) (*segment.Segment, *Mapping, error) {
+	g, m, err := Open(f.path(name), origin, whole)
 	if err != nil {
 		return nil, nil, err
 	}

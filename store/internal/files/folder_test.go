@@ -97,10 +97,10 @@ func TestTheLimitOfAFolder(t *testing.T) {
 	if err := put("cc"); err != nil {
 		t.Errorf("in place of what nobody uses: %v", err)
 	}
-	if _, _, err := f.Find("aa", origin); err != nil {
+	if _, _, err := f.Find("aa", origin, false); err != nil {
 		t.Errorf("what is mapped made room: %v", err)
 	}
-	_, second, err := f.Find("cc", origin)
+	_, second, err := f.Find("cc", origin, false)
 	if err != nil {
 		t.Fatal(err)
 	}

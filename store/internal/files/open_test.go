@@ -21,13 +21,13 @@ func TestFileCutWhileItIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, _, err := openMapped(f, len(data), segment.Origin{}); err != nil {
+	if _, _, err := openMapped(f, len(data), segment.Origin{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	g, _, err := openMapped(f, len(data), segment.Origin{})
+	g, _, err := openMapped(f, len(data), segment.Origin{}, false)
 	if g != nil || err == nil || mapped && !errors.Is(err, segment.ErrUnusable) {
 		t.Errorf("%v, %v; want a refusal", g, err)
 	}

@@ -82,7 +82,7 @@ func (x *Index) attachAll(l *loading, key index.Key, m *Image) (holes []*Kept, e
 			holes = append(holes, k)
 			continue
 		}
-		g, b, err := x.shelf.find(k.Name, x.origin(m.Shard))
+		g, b, err := x.shelf.find(k.Name, x.origin(m.Shard), false)
 		if err != nil || !x.attach(l, key, k, g, b) {
 			lacking[k.Name] = k
 		}
@@ -330,11 +330,11 @@ func (x *Index) dropCopies() {
 }
 
 // find maps a segment that this process has.
-func (s *Shelf) find(name string, o segment.Origin) (*segment.Segment, *book, error) {
+func (s *Shelf) find(name string, o segment.Origin, whole bool) (*segment.Segment, *book, error) {
 	if s.Folder == nil {
 		return nil, nil, fs.ErrNotExist
 	}
-	g, m, err := s.Folder.Find(name, o)
+	g, m, err := s.Folder.Find(name, o, whole)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -364,6 +364,9 @@ func (s *Shelf) put(
 // onHeap is a segment that lies on the heap.
 func (s *Shelf) onHeap(name string, data []byte, o segment.Origin) (*segment.Segment, *book, error) {
 	g, err := segment.Open(data, o)
+	if err == nil {
+		err = g.CheckAll()
+	}
 	if err != nil {
 		return nil, nil, err
 	}

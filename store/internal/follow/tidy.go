@@ -313,7 +313,7 @@ var errDamaged = errors.New("a segment cannot be read")
 // none of it is in the segment, that stays as it is.
 func (s *Shelf) without(ctx context.Context, t loci.Tenant, p *pending, m *Image, k *Kept) (*book, error) {
 	o := originOf(p.st.NameKey, m.Shard, m.space())
-	g, b, err := s.find(k.Name, o)
+	g, b, err := s.find(k.Name, o, true)
 	if err != nil {
 		var data []byte
 		if err := s.Table.Read(ctx, t, func(r ImageSource) error {

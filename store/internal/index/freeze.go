@@ -323,8 +323,9 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 		}
 		s.adoptText(words, uint32(len(s.passages)))
 		if p.Row >= 0 {
-			codes := m.Codes[int(p.Row)*s.space.Dims : (int(p.Row)+1)*s.space.Dims]
-			p.Row = int32(s.matrix.AppendQuantized(m.Scales[p.Row], signed(codes)))
+			codes := signed(m.Codes[int(p.Row)*s.space.Dims : (int(p.Row)+1)*s.space.Dims])
+			m.Check(codes)
+			p.Row = int32(s.matrix.AppendQuantized(m.Scales[p.Row], codes))
 			s.rows = append(s.rows, uint32(len(s.passages)))
 		}
 		p.Entry, p.Sequence = number, e.sequence

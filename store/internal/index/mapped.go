@@ -50,6 +50,7 @@ func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
 	if dims > 0 {
 		m.matrix = vector.Of(dims, g.Scales, g.Codes)
 		m.matrix.Use(g.Sketch)
+		m.matrix.Look(g.Check)
 	}
 	n := g.Sequences()
 	m.numbers, m.living, m.lengths = make([]uint32, n+1), make([]uint32, n+1), make([]uint64, n+1)
@@ -373,7 +374,7 @@ func (m *mapped) readRecord(n uint32, r *loci.Record) {
 		r.Sequence, _ = m.Sequence(e.Sequence)
 		r.Position = e.Position
 	}
-	readRest(m.Rest(n), r) // the checksum has shown that nothing is wrong with it
+	readRest(m.Rest(n), r) // a checksum has shown that nothing is wrong with it
 	if at, moved := m.expiries[n]; moved {
 		r.ExpiresAt = at
 	}

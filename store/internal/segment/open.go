@@ -2,17 +2,20 @@ package segment
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 )
 
 // A Segment is read where its bytes lie: they must stay as they are as long as it is used.
-// Lists and strings that it returns share them.
+// Lists and strings that it returns share them. What reads a block that is damaged panics with
+// a [DamageError].
 type Segment struct {
-	Sum uint32 // of its bytes: it tells this one from others of the same origin
+	Sum uint32 // it tells this one from others of the same origin
 
 	Entries  []Entry
 	Passages []Passage
@@ -22,22 +25,26 @@ type Segment struct {
 	Lengths  []uint64 // by sequence, from 0
 	Rows     []uint32 // passage of each row
 	Scales   []float32
-	Codes    []int8
-	Sketch   []byte // of the rows; empty: there is none
+	Codes    []int8 // in blocks: see [Segment.Check]
+	Sketch   []byte // of the rows, in blocks; empty: there is none
 
-	rests     []byte
+	blocks  []byte
+	sums    []uint32
+	checked []atomic.Uint64 // by block, a bit
+
+	rests     []byte // in blocks
 	byID      []uint32
-	words     blob
+	words     blob // in blocks
 	spellings blob
 	wordTerms []uint32
 	terms     blob
-	postings  blob
+	postings  blob // in blocks
 	names     blob
 	starts    []uint32 // of the members of each sequence
 	members   []uint32
 }
 
-// Open reads the bytes of a segment of an origin. It looks at all of them: the sum shows
+// Open reads the bytes of a segment of an origin. It looks at all but the blocks: the sum shows
 // damage, and a second look that nothing refers to what is not there.
 func Open(b []byte, origin Origin) (*Segment, error) {
 	if len(b) < headerBytes || !Supported() || uintptr(unsafe.Pointer(unsafe.SliceData(b)))%8 != 0 {
@@ -46,7 +53,8 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	list, _ := listOf[header](b[:headerBytes])
 	h := list[0]
 	if h.Magic != magic || h.Format != format || h.Length != uint64(len(b)) || h.Origin != origin ||
-		h.Sum != crc32.Checksum(b[sumFrom:], castagnoli) {
+		h.Blocks < uint64(headerBytes) || h.Blocks > uint64(len(b)) ||
+		h.Sum != crc32.Checksum(b[sumFrom:h.Blocks], castagnoli) {
 		return nil, ErrUnusable
 	}
 	r := reader{bytes: b, header: &h, ok: true}
@@ -61,12 +69,52 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 		starts: take[uint32](&r, sectionMemberStarts), members: take[uint32](&r, sectionMembers),
 		Lengths: take[uint64](&r, sectionLengths), Rows: take[uint32](&r, sectionRows),
 		Scales: take[float32](&r, sectionScales), Codes: take[int8](&r, sectionCodes),
-		Sketch: r.bytesAt(h.Sketch),
+		Sketch: take8(&r, sectionSketch), blocks: b[h.Blocks:], sums: take[uint32](&r, sectionSums),
 	}
-	if !r.ok || !s.fits(int(origin.Dims)) {
+	if !r.ok || len(s.sums) != blocks(len(s.blocks)) || !s.fits(int(origin.Dims)) {
 		return nil, ErrUnusable
 	}
+	s.checked = make([]atomic.Uint64, (len(s.sums)+63)/64)
 	return s, nil
+}
+
+// A DamageError is that a block is not what its sum says.
+type DamageError struct{ block int }
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("block %d of the segment is damaged", e.block)
+}
+
+// Check looks at the blocks in which bytes of the segment lie, unless somebody has. It panics with
+// a [DamageError]. Bytes that are in no block have been looked at when the segment was opened.
+func (s *Segment) Check(b []byte) {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(s.blocks)))
+	if len(b) == 0 || at >= uintptr(len(s.blocks)) {
+		return
+	}
+	for n := int(at / blockBytes); n <= (int(at)+len(b)-1)/blockBytes; n++ {
+		if s.checked[n/64].Load()&(1<<(n%64)) == 0 {
+			s.checkBlock(n)
+		}
+	}
+}
+
+func (s *Segment) checkBlock(n int) {
+	if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] {
+		panic(&DamageError{n})
+	}
+	s.checked[n/64].Or(1 << (n % 64))
+}
+
+// CheckAll looks at all blocks. It returns [ErrUnusable] if one is damaged.
+func (s *Segment) CheckAll() error {
+	for n := range s.sums {
+		if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] {
+			return ErrUnusable
+		}
+		s.checked[n/64].Or(1 << (n % 64))
+	}
+	return nil
 }
 
 // reader takes sections apart.
@@ -182,12 +230,15 @@ func (s *Segment) Rest(n uint32) []byte {
 	if int(n)+1 < len(s.Entries) {
 		end = s.Entries[n+1].Rest
 	}
-	return s.rests[s.Entries[n].Rest:end]
+	b := s.rests[s.Entries[n].Rest:end]
+	s.Check(b)
+	return b
 }
 
 // Words appends the words of a passage to a list: see [Data.Words].
 func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
 	b := s.words.at(passage)
+	s.Check(b)
 	for len(b) > 0 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n>>1 >= uint64(len(s.wordTerms)) {
@@ -232,6 +283,7 @@ func (s *Segment) Term(n uint32) string { return s.terms.text(n) }
 // Postings appends those of a term to a list.
 func (s *Segment) Postings(to []Posting, term uint32) []Posting {
 	b, at := s.postings.at(term), uint64(0)
+	s.Check(b)
 	to = slices.Grow(to, int(min(s.Holders[term], uint32(len(b)))))
 	for len(b) > 0 {
 		step, size := uint64(b[0]), 1

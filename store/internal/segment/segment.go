@@ -4,8 +4,10 @@
 //
 // All numbers are little-endian, and every section begins at a multiple of 64 bytes, so
 // that a mapped file is read without a copy. The bytes are derived and never trusted: a
-// checksum covers all of them, and what refers to something is looked at before it is
-// followed. What does not fit is refused as a whole, to be made again.
+// checksum covers what every search needs, and what refers to something is looked at before
+// it is followed. What does not fit is refused as a whole, to be made again. The rest, four
+// fifths of the bytes, lies behind in blocks with a checksum each, which is looked at when a
+// block is read for the first time (docs/adr/0136).
 package segment
 
 import (
@@ -17,7 +19,11 @@ import (
 )
 
 // format is the version of what this package writes.
-const format = 1
+const format = 2
+
+// blockBytes is what has a checksum of its own, of what is looked at when it is read. A search reads rows of some
+// hundred bytes here and there: of blocks of 16 KiB it would look at most.
+const blockBytes = 1 << 10
 
 var magic = [8]byte{'l', 'o', 'c', 'i', 's', 'e', 'g', 0}
 
@@ -137,17 +143,20 @@ const (
 	sectionRows
 	sectionScales
 	sectionCodes
+	sectionSketch
+	sectionSums // of the blocks
 	sections
 )
 
-// header comes first. Sum covers all that follows it, the rest of the header included.
+// header comes first. Sum covers what follows it up to the blocks, the rest of the header and the sums of the
+// blocks included: so it differs where a block does.
 type header struct {
 	Magic    [8]byte
 	Sum      uint32 // CRC-32C
 	Format   uint32
 	Length   uint64 // of all
+	Blocks   uint64 // where they begin
 	Origin   Origin
-	Sketch   span // a builder that knew of none wrote zeros
 	Sections [sections]span
 }
 
@@ -191,14 +200,14 @@ func listOf[T plain](b []byte) (list []T, ok bool) {
 
 // Encode makes the bytes of a segment.
 func (d *Data) Encode(origin Origin) []byte {
-	w := writer{out: make([]byte, headerBytes, headerBytes+len(d.Codes)+len(d.Sketch)+256*len(d.Entries))}
+	w := writer{out: make([]byte, headerBytes, headerBytes+len(d.Codes)+len(d.Sketch)+512*len(d.Entries))}
 	rests := blobOf(len(d.Rests), func(i int) []byte { return d.Rests[i] })
 	entries := append([]Entry(nil), d.Entries...)
 	for i := range entries {
 		entries[i].Rest = rests.starts[i]
 	}
 	w.add(sectionEntries, bytesOf(entries))
-	w.add(sectionRests, rests.bytes)
+	w.addLater(sectionRests, rests.bytes)
 	byID := make([]uint32, len(entries))
 	for i := range byID {
 		byID[i] = uint32(i)
@@ -207,7 +216,7 @@ func (d *Data) Encode(origin Origin) []byte {
 	w.add(sectionByID, bytesOf(byID))
 	w.add(sectionPassages, bytesOf(d.Passages))
 	var buffer []byte
-	w.addBlob(sectionWordStarts, sectionWords, len(d.Words), func(i int) []byte {
+	w.addBlobLater(sectionWordStarts, sectionWords, len(d.Words), func(i int) []byte {
 		buffer = buffer[:0]
 		for _, n := range d.Words[i] {
 			buffer = binary.AppendUvarint(buffer, uint64(n))
@@ -219,8 +228,8 @@ func (d *Data) Encode(origin Origin) []byte {
 	w.addSequences(d.Sequences)
 	w.add(sectionRows, bytesOf(d.Rows))
 	w.add(sectionScales, bytesOf(d.Scales))
-	w.add(sectionCodes, bytesOf(d.Codes))
-	w.header.Sketch = w.place(d.Sketch)
+	w.addLater(sectionCodes, bytesOf(d.Codes))
+	w.addLater(sectionSketch, d.Sketch)
 	return w.finish(origin)
 }
 
@@ -228,6 +237,12 @@ func (d *Data) Encode(origin Origin) []byte {
 type writer struct {
 	out    []byte
 	header header
+	later  []section // that lie in blocks
+}
+
+type section struct {
+	number int
+	bytes  []byte
 }
 
 // blob is a list of byte strings as one, with where each begins.
@@ -252,15 +267,26 @@ func (w *writer) addBlob(starts, bytes, n int, at func(int) []byte) {
 	w.add(bytes, b.bytes)
 }
 
-func (w *writer) add(section int, b []byte) { w.header.Sections[section] = w.place(b) }
+// addBlobLater is addBlob of one whose bytes lie in blocks.
+func (w *writer) addBlobLater(starts, bytes, n int, at func(int) []byte) {
+	b := blobOf(n, at)
+	w.add(starts, bytesOf(b.starts))
+	w.addLater(bytes, b.bytes)
+}
 
-func (w *writer) place(b []byte) span {
+func (w *writer) add(section int, b []byte) {
+	w.fill()
+	w.header.Sections[section] = span{uint64(len(w.out)), uint64(len(b))}
+	w.out = append(w.out, b...)
+}
+
+func (w *writer) addLater(number int, b []byte) { w.later = append(w.later, section{number, b}) }
+
+// fill goes on to where a section may begin.
+func (w *writer) fill() {
 	for len(w.out)%align != 0 {
 		w.out = append(w.out, 0)
 	}
-	at := span{uint64(len(w.out)), uint64(len(b))}
-	w.out = append(w.out, b...)
-	return at
 }
 
 func (w *writer) addSpellings(list []Spelling) {
@@ -285,7 +311,7 @@ func (w *writer) addTerms(list []Term) {
 	w.addBlob(sectionTermStarts, sectionTerms, len(list), func(i int) []byte { return []byte(list[i].Name) })
 	w.add(sectionHolders, bytesOf(holders))
 	var buffer []byte
-	w.addBlob(sectionPostingStarts, sectionPostings, len(list), func(i int) []byte {
+	w.addBlobLater(sectionPostingStarts, sectionPostings, len(list), func(i int) []byte {
 		buffer = buffer[:0]
 		last := uint32(0)
 		for _, p := range list[i].Postings {
@@ -317,9 +343,31 @@ func (w *writer) addSequences(list []Sequence) {
 }
 
 func (w *writer) finish(origin Origin) []byte {
+	length := 0
+	for _, s := range w.later {
+		length += (len(s.bytes) + align - 1) / align * align
+	}
+	sums := make([]uint32, blocks(length))
+	w.add(sectionSums, bytesOf(sums))
+	w.fill()
+	begin := len(w.out)
+	for _, s := range w.later {
+		w.add(s.number, s.bytes)
+	}
+	w.fill()
+	for i := range sums {
+		sums[i] = crc32.Checksum(block(w.out[begin:], i), castagnoli)
+	}
+	copy(w.out[w.header.Sections[sectionSums].Start:], bytesOf(sums))
 	h := w.header
-	h.Magic, h.Format, h.Length, h.Origin = magic, format, uint64(len(w.out)), origin
+	h.Magic, h.Format, h.Length, h.Blocks, h.Origin = magic, format, uint64(len(w.out)), uint64(begin), origin
 	copy(w.out, bytesOf([]header{h}))
-	binary.LittleEndian.PutUint32(w.out[sumAt:], crc32.Checksum(w.out[sumFrom:], castagnoli))
+	binary.LittleEndian.PutUint32(w.out[sumAt:], crc32.Checksum(w.out[sumFrom:begin], castagnoli))
 	return w.out
 }
+
+// blocks is how many blocks so many bytes are.
+func blocks(length int) int { return (length + blockBytes - 1) / blockBytes }
+
+// block is the block of a number.
+func block(b []byte, n int) []byte { return b[n*blockBytes : min((n+1)*blockBytes, len(b))] }

@@ -52,7 +52,9 @@ func aligned(b []byte) []byte {
 // readAll calls everything that a segment can be asked.
 func readAll(s *Segment) *Data {
 	d := &Data{Entries: s.Entries, Passages: s.Passages, Rows: s.Rows, Scales: s.Scales, Codes: s.Codes}
+	s.Check(bytesOf(s.Codes))
 	d.Sketch = s.Sketch
+	s.Check(s.Sketch)
 	for n := range uint32(len(s.Entries)) {
 		d.Rests = append(d.Rests, s.Rest(n))
 	}
@@ -126,16 +128,6 @@ func TestAnEmptySegmentOpens(t *testing.T) {
 	}
 }
 
-// A segment of a builder that knew of no sketches is read as one without.
-func TestSegmentsWithoutSketches(t *testing.T) {
-	whole := sample().Encode(origin)
-	at := unsafe.Offsetof(header{}.Sketch) - sumFrom
-	s, err := Open(forge(whole, func(b []byte) { clear(b[at : at+unsafe.Sizeof(span{})]) }), origin)
-	if err != nil || len(s.Sketch) > 0 || len(s.Codes) != 8 {
-		t.Errorf("%v, a sketch of %d bytes", err, len(s.Sketch))
-	}
-}
-
 // A segment of another origin is refused, whatever is in it.
 func TestForeignSegmentsAreRefused(t *testing.T) {
 	b := aligned(sample().Encode(origin))
@@ -153,7 +145,22 @@ func TestForeignSegmentsAreRefused(t *testing.T) {
 	}
 }
 
-// Cut anywhere, or longer than it was, or with any bit turned, it is refused.
+// readSafely is readAll; damaged: it came to a damaged block.
+func readSafely(t *testing.T, s *Segment) (d *Data, damaged bool) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if _, damaged = p.(*DamageError); !damaged {
+			t.Fatal(p)
+		}
+	}()
+	return readAll(s), false
+}
+
+// Cut anywhere, or longer than it was, it is refused. With any bit turned it is refused as well, or what is
+// damaged is not read.
 func TestDamagedSegmentsAreRefused(t *testing.T) {
 	whole := sample().Encode(origin)
 	for n := range whole {
@@ -164,21 +171,126 @@ func TestDamagedSegmentsAreRefused(t *testing.T) {
 	if _, err := Open(aligned(append(whole, 0)), origin); err == nil {
 		t.Error("with a byte more it is opened")
 	}
-	damaged := aligned(whole)
+	turned, opened := aligned(whole), 0
 	for bit := range 8 * len(whole) {
-		damaged[bit/8] ^= 1 << (bit % 8)
-		if _, err := Open(damaged, origin); err == nil {
-			t.Fatalf("with bit %d turned it is opened", bit)
+		turned[bit/8] ^= 1 << (bit % 8)
+		if s, err := Open(turned, origin); err == nil {
+			opened++
+			if _, seen := readSafely(t, s); !seen || s.CheckAll() == nil {
+				t.Fatalf("with bit %d turned it is read", bit)
+			}
 		}
-		damaged[bit/8] ^= 1 << (bit % 8)
+		turned[bit/8] ^= 1 << (bit % 8)
+	}
+	if opened == 0 {
+		t.Error("none was opened: the test does not show that blocks are looked at")
 	}
 }
 
-// forge turns bytes and makes the sum fit, as somebody who knows the format would.
+// large is a segment of several blocks, with a row, a text and words of 64, 1,000 and 300 bytes an entry.
+func large() *Data {
+	const n = 100
+	d := &Data{Terms: []Term{{Name: "a"}}, Spellings: []Spelling{{Text: "a", Uses: n}}}
+	for i := range uint32(n) {
+		d.Entries = append(d.Entries, Entry{ID: [16]byte{byte(i)}, First: i, Passages: 1})
+		d.Rests = append(d.Rests, make([]byte, 1000))
+		d.Passages = append(d.Passages, Passage{Entry: i, Length: 300, Row: int32(i)})
+		d.Words = append(d.Words, make([]uint32, 300))
+		d.Terms[0].Postings = append(d.Terms[0].Postings, Posting{i, 300})
+		d.Rows, d.Scales = append(d.Rows, i), append(d.Scales, 1)
+	}
+	d.Codes = make([]int8, 64*n)
+	return d
+}
+
+// Where a block is damaged, nothing of it is read, and everything else is.
+func TestWhatIsNotDamagedIsRead(t *testing.T) {
+	of64 := origin
+	of64.Dims = 64
+	whole := large().Encode(of64)
+	s, err := Open(aligned(whole), of64)
+	if err != nil || len(s.sums) < 8 {
+		t.Fatalf("%d blocks, %v", len(s.sums), err)
+	}
+	begin, seen := len(whole)-len(s.blocks), map[string]int{}
+	for n := range s.sums {
+		b := aligned(whole)
+		b[begin+n*blockBytes] ^= 1
+		s, err := Open(b, of64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect := func(what string, part []byte, read func()) {
+			t.Helper()
+			at := int(uintptr(unsafe.Pointer(&part[0])) - uintptr(unsafe.Pointer(&s.blocks[0])))
+			lies := at/blockBytes <= n && n <= (at+len(part)-1)/blockBytes
+			if got := damaged(read); got != lies {
+				t.Fatalf("%s from byte %d on, with block %d damaged: refused is %v", what, at, n, got)
+			}
+			if lies {
+				seen[what]++
+			}
+		}
+		for i := range uint32(len(s.Entries)) {
+			end := len(s.rests)
+			if int(i)+1 < len(s.Entries) {
+				end = int(s.Entries[i+1].Rest)
+			}
+			expect("a text", s.rests[s.Entries[i].Rest:end], func() { s.Rest(i) })
+			expect("words", s.words.at(i), func() { s.Words(nil, i) })
+			row := bytesOf(s.Codes[64*i : 64*i+64])
+			expect("a row", row, func() { s.Check(row) })
+		}
+		expect("postings", s.postings.at(0), func() { s.Postings(nil, 0) })
+		if s.CheckAll() == nil {
+			t.Errorf("block %d is not looked at", n)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("refused was %v", seen)
+	}
+	if err := s.CheckAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+// damaged reports whether a reader comes to a damaged block.
+func damaged(read func()) (damaged bool) {
+	defer func() { _, damaged = recover().(*DamageError) }()
+	read()
+	return false
+}
+
+// A block is looked at once.
+func TestABlockIsLookedAtOnce(t *testing.T) {
+	b := aligned(sample().Encode(origin))
+	s, err := Open(b, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readAll(s)
+	s.blocks[0] ^= 1
+	if damaged(func() { s.Check(s.blocks[:1]) }) {
+		t.Error("it is looked at again")
+	}
+}
+
+// forge turns bytes and makes the sums fit, as somebody who knows the format would.
 func forge(b []byte, turn func([]byte)) []byte {
 	out := aligned(b)
 	turn(out[sumFrom:])
-	binary.LittleEndian.PutUint32(out[sumAt:], crc32.Checksum(out[sumFrom:], castagnoli))
+	list, _ := listOf[header](out[:headerBytes])
+	h, begin := list[0], uint64(len(out))
+	if h.Blocks >= uint64(headerBytes) && h.Blocks <= begin {
+		begin = h.Blocks
+	}
+	at := h.Sections[sectionSums].Start
+	for i := range blocks(len(out) - int(begin)) {
+		if at <= begin && begin-at >= 4*uint64(i+1) {
+			binary.LittleEndian.PutUint32(out[at+4*uint64(i):], crc32.Checksum(block(out[begin:], i), castagnoli))
+		}
+	}
+	binary.LittleEndian.PutUint32(out[sumAt:], crc32.Checksum(out[sumFrom:begin], castagnoli))
 	return out
 }
 
@@ -193,8 +305,9 @@ func TestForgedSegmentsAreReadSafely(t *testing.T) {
 			}
 		})
 		if s, err := Open(b, origin); err == nil {
-			opened++
-			readAll(s)
+			if _, damaged := readSafely(t, s); !damaged {
+				opened++
+			}
 		}
 	}
 	if opened < 1000 {
@@ -213,7 +326,7 @@ func FuzzOpen(f *testing.F) {
 		b = forge(b, func([]byte) {})
 		copy(b, magic[:])
 		if s, err := Open(b, origin); err == nil {
-			readAll(s)
+			readSafely(t, s)
 		}
 	})
 }

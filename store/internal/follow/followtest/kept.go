@@ -83,7 +83,14 @@ func notTrusted(b *bench) {
 			b.EditImage(b.T, func(v string) string { return strings.Replace(v, from, to, 1) })
 		}
 	}
+	turnedAtItsEnd := data(func(all []Piece) []byte { // which is looked at when it is read
+		turned := bytes.Clone(all[0].Data)
+		turned[len(turned)-1]++
+		return turned
+	})
+	const noFolder = "turned at its end, without a folder"
 	harms := map[string]func(*bench){
+		"turned at its end": turnedAtItsEnd, noFolder: turnedAtItsEnd,
 		"deleted":     func(b *bench) { b.RemovePieces(b.T, "") },
 		"one deleted": func(b *bench) { b.RemovePieces(b.T, b.segments()[0]) },
 		"cut":         data(func(all []Piece) []byte { return all[0].Data[:900] }),
@@ -116,6 +123,9 @@ func notTrusted(b *bench) {
 			want := s.answers()
 			harm(b)
 			next := b.open()
+			if name == noFolder {
+				next = node{b.Open(b.T, Options{From: 20, Book: 16}), b, ""}
+			}
 			b.same("harmed", next.answers(), want)
 			next.put(60, 1, "one more walrus")
 			got := next.answers()
