@@ -32,7 +32,9 @@ type Store interface {
 
 	// Tenants yields the tenants that hold data, without SystemTenant, in order of name. Due, for upkeep, may leave out
 	// those without anything expired or due by now and without a change since the last loop over them.
+	// Holds reports whether a tenant is one of them, and looks at no other. To ask does not bring it about.
 	Tenants(ctx context.Context) iter.Seq2[Tenant, error]
+	Holds(ctx context.Context, t Tenant) (bool, error)
 	Due(ctx context.Context, now time.Time) iter.Seq2[Tenant, error]
 
 	// EraseTenant removes everything of a tenant, its audit events included. A tenant without data is no error.

@@ -396,10 +396,5 @@ func (k *Keys) elsewhere(ctx context.Context, t loci.Tenant) (bool, error) {
 	if err != nil || len(keys) > 0 {
 		return len(keys) > 0, err
 	}
-	for held, err := range k.store.Tenants(ctx) { // a look at the tenant itself could bring it about
-		if err != nil || held == t {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	return k.store.Holds(ctx, t)
 }

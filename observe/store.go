@@ -193,6 +193,13 @@ func (w *watchedStore) EraseTenant(ctx context.Context, t loci.Tenant) (err erro
 	return w.Store.EraseTenant(ctx, t)
 }
 
+// Holds implements [loci.Store].
+func (w *watchedStore) Holds(ctx context.Context, t loci.Tenant) (there bool, err error) {
+	ctx, end := calls(ctx, "holds")
+	defer func() { end(err) }()
+	return w.Store.Holds(ctx, t)
+}
+
 // Check implements [loci.Store].
 func (w *watchedStore) Check(ctx context.Context, t loci.Tenant) (found []string, err error) {
 	ctx, end := calls(ctx, "check")

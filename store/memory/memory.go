@@ -91,16 +91,10 @@ func newTenant() *tenant {
 
 // tenant finds a tenant's data; a tenant without data is empty.
 func (s *Store) tenant(ctx context.Context, t loci.Tenant) (*tenant, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, loci.AsError(err)
-	}
-	if t.IsZero() {
-		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, loci.Errorf(loci.Unavailable, "the store is closed")
+	if err := s.answers(ctx, t); err != nil {
+		return nil, err
 	}
 	data := s.tenants[t]
 	if data == nil {
@@ -108,6 +102,19 @@ func (s *Store) tenant(ctx context.Context, t loci.Tenant) (*tenant, error) {
 		s.tenants[t] = data
 	}
 	return data, nil
+}
+
+// answers reports why a call for a tenant gets no answer. The store is locked.
+func (s *Store) answers(ctx context.Context, t loci.Tenant) error {
+	switch {
+	case ctx.Err() != nil:
+		return loci.AsError(ctx.Err())
+	case t.IsZero():
+		return loci.Errorf(loci.Invalid, "a tenant is missing")
+	case s.closed:
+		return loci.Errorf(loci.Unavailable, "the store is closed")
+	}
+	return nil
 }
 
 // Tenants implements [loci.Store].
@@ -128,15 +135,29 @@ func (s *Store) Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error] {
 			return strings.Compare(a.String(), b.String())
 		})
 		for _, t := range names {
-			data := all[t]
-			data.mu.RLock()
-			empty := len(data.records)+len(data.events)+len(data.replies) == 0
-			data.mu.RUnlock()
-			if !empty && t != loci.SystemTenant() && !yield(t, nil) {
+			if all[t].holds() && t != loci.SystemTenant() && !yield(t, nil) {
 				return
 			}
 		}
 	}
+}
+
+// Holds implements [loci.Store].
+func (s *Store) Holds(ctx context.Context, t loci.Tenant) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.answers(ctx, t); err != nil {
+		return false, err
+	}
+	data := s.tenants[t]
+	return data != nil && data.holds(), nil
+}
+
+// holds reports whether there is anything of a tenant.
+func (d *tenant) holds() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.records)+len(d.events)+len(d.replies) > 0
 }
 
 // Due implements [loci.Store]: a look at a tenant costs nothing here.

@@ -62,6 +62,7 @@ type Store struct {
 	files  map[loci.Tenant]*file
 	tick   int64
 	dealt  map[loci.Tenant]dealt // see [Store.Due]
+	seen   map[loci.Tenant]seen  // see [Store.Tenants]
 	closed bool
 }
 
@@ -73,7 +74,7 @@ var _ loci.Store = (*Store)(nil)
 // opened when first used.
 func Open(path string, opts *Options) (*Store, error) {
 	s := &Store{path: path, single: strings.HasSuffix(path, ".db"), files: map[loci.Tenant]*file{},
-		dealt: map[loci.Tenant]dealt{}}
+		dealt: map[loci.Tenant]dealt{}, seen: map[loci.Tenant]seen{}}
 	s.idle = sync.NewCond(&s.mu)
 	if opts != nil {
 		s.opts = *opts
@@ -255,7 +256,7 @@ func (s *Store) tenants(
 			}
 			holds, err := wanted(t)
 			if err == nil && holds {
-				holds, err = s.holdsData(ctx, t)
+				holds, err = s.holdsStill(ctx, t)
 			}
 			if err != nil {
 				yield(t, err)

@@ -93,6 +93,10 @@ var calls = []struct {
 		_, err := s.Check(ctx, t)
 		return err
 	}},
+	{"Holds", func(ctx context.Context, s loci.Store, t loci.Tenant) error {
+		_, err := s.Holds(ctx, t)
+		return err
+	}},
 	{"EraseTenant", func(ctx context.Context, s loci.Store, t loci.Tenant) error { return s.EraseTenant(ctx, t) }},
 }
 

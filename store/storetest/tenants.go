@@ -91,6 +91,25 @@ var tenantCases = []testCase{
 		b.same("tenants", names, []string{"a", "b"})
 		b.wantTenants("c")
 	}},
+	{"whether one tenant holds data costs no look at others, and brings nothing about", func(b *bench) {
+		holds := func(want bool) {
+			there, err := b.store.Holds(b.Context(), b.tenant)
+			b.must("Holds", err)
+			b.same("what the tenant holds", there, want)
+		}
+		holds(false)
+		b.as("other", b.stockMore)
+		holds(false)
+		b.wantTenants("other")
+		gone := record(3, "walrus")
+		b.put(gone)
+		holds(true)
+		b.apply(erasure(gone))
+		holds(true) // its log is there
+		b.must("EraseTenant", b.store.EraseTenant(b.Context(), b.tenant))
+		holds(false)
+		b.as("other", func() { holds(true) })
+	}},
 	{"a tenant with something to do is due", func(b *bench) {
 		due := func(now int) (names []string) {
 			for t, err := range b.store.Due(b.Context(), at(now)) {
