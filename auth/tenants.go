@@ -71,6 +71,9 @@ func noTenant(t loci.Tenant) error {
 // CreateTenant makes a tenant. Conflict: it is there already. Unsupported: the store can
 // keep no tenant of this name.
 func (k *Keys) CreateTenant(ctx context.Context, by By, t loci.Tenant) (Tenant, error) {
+	if name := t.String(); name == "." || name == ".." { // by the standard of URLs, and so is %2E%2E
+		return Tenant{}, loci.Errorf(loci.Invalid, "tenant is %q, which does not stay in the address of a request: choose another", name)
+	}
 	if _, err := k.store.Chain(ctx, t); err != nil {
 		return Tenant{}, err
 	}

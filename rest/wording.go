@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2/validation"
@@ -22,6 +23,7 @@ var wordings = []wording{
 	{validation.MsgExpectedInteger, wholeNumber},
 	{validation.MsgExpectedNumber, "must be a number"},
 	{validation.MsgExpectedString, "must be a string"},
+	{validation.MsgExpectedRFC3339DateTime, "must be a time such as 2026-01-31T08:00:00Z"},
 	{validation.MsgExpectedArray, "must be a list"},
 	{validation.MsgExpectedObject, "must be an object"},
 	{validation.MsgExpectedBase64String, "must be a string in base64"},
@@ -60,8 +62,16 @@ func inWords(place, message string) (words, whole string) {
 		if rest, ok = strings.CutSuffix(rest, after); !ok || !spoken && rest != "" {
 			continue
 		}
-		words = strings.Replace(w.ours, "{}", strings.Trim(rest, `"`), 1)
+		words = strings.Replace(w.ours, "{}", spokenOf(strings.Trim(rest, `"`)), 1)
 		return words, place + " " + words
 	}
 	return message, strings.TrimPrefix(place+": "+message, ": ")
+}
+
+// spokenOf is what a sentence speaks of, a large number in digits: huma says 1e+06.
+func spokenOf(text string) string {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && strings.Contains(text, "e+") {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return text
 }

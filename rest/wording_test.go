@@ -15,6 +15,10 @@ func TestEachWordingIsReached(t *testing.T) {
 			t.Errorf("%q is said as %q, %q; want %q", theirs, words, whole, want)
 		}
 	}
+	words, _ := inWords("body.a", "expected number <= 1e+06")
+	if want := "is too large: send 1000000 or less"; words != want {
+		t.Errorf("%q; want %q", words, want)
+	}
 	if words, whole := inWords("body.a", "something else"); words != "something else" || whole != "body.a: something else" {
 		t.Errorf("what is not known is said as %q, %q", words, whole)
 	}
