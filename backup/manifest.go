@@ -148,9 +148,9 @@ const maxName = 255
 
 // digestOf is the SHA-256 of a file, in hexadecimal, and its size.
 func digestOf(path string) (digest string, size int64, err error) {
-	f, err := os.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
-		return "", 0, refused("the file "+path+" cannot be read", err)
+		return "", 0, err
 	}
 	h := sha256.New()
 	size, err = io.Copy(h, f)
@@ -160,9 +160,27 @@ func digestOf(path string) (digest string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-func readFile(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+// openPlain opens a file of a backup: no pipe, which makes whoever opens it wait, and no device, which may
+// have no end.
+func openPlain(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() { // a directory says of itself that it is one
+		return nil, damaged(filepath.Dir(path), "%s is not a file", filepath.Base(path))
+	}
+	f, err := os.Open(path)
 	if err != nil {
+		return nil, refused("the file "+path+" cannot be read", err)
+	}
+	return f, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := openPlain(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, refused("the file "+path+" cannot be read", err)
 	}
 	return data, nil
