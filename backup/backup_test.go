@@ -336,3 +336,47 @@ func TestStoresThatAreNotEmpty(t *testing.T) {
 	_, err = backup.Restore(t.Context(), dir, "memory:", backup.Restoration{}, options())
 	wantCode(t, "a store that ends with the process", err, loci.Unsupported, "sqlite:PATH")
 }
+
+// TestReplacedOneByOne: somebody who writes to a tenant while it is replaced stops the restoration. Those
+// whose turn has not come keep what they hold, the message says how far it came, and a second run ends it.
+func TestReplacedOneByOne(t *testing.T) {
+	from, to, dir := empty["sqlite"](t), empty["sqlite"](t), filepath.Join(t.TempDir(), "backup")
+	both := func(_ loci.Store, e *loci.Engine) {
+		fill(t, e, "acme")
+		fill(t, e, "other")
+	}
+	with(t, from, both)
+	_, err := backup.Create(t.Context(), from, dir, nil, options())
+	must(t, err)
+	want := sums(t, from)
+	with(t, to, both)
+	before := sums(t, to)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go with(t, to, func(_ loci.Store, e *loci.Engine) {
+		defer close(stopped)
+		for m := at(t, e, "acme"); ; {
+			select {
+			case <-stop:
+				return
+			default: // whether it is stored is all the same
+				_, _ = m.StoreFact(t.Context(), loci.NewFact{Content: "written meanwhile"})
+			}
+		}
+	})
+	for range 20 { // the writer may be late
+		if _, err = backup.Restore(t.Context(), dir, to, backup.Restoration{Replace: true}, options()); err != nil {
+			break
+		}
+	}
+	close(stop)
+	<-stopped
+	wantCode(t, "a tenant that is written to", err, loci.Conflict, "of 2 tenants are restored", `"acme"`)
+	if got := sums(t, to)["other"]; got != before["other"] && got != want["other"] {
+		t.Errorf("the tenant whose turn had not come: %v", got)
+	}
+	_, err = backup.Restore(t.Context(), dir, to, backup.Restoration{Replace: true}, options())
+	must(t, err)
+	if got := sums(t, to); got["acme"] != want["acme"] || got["other"] != want["other"] {
+		t.Errorf("the second run: %v; want %v", got, want)
+	}
+}

@@ -101,14 +101,17 @@ func (e *eraser) read(r io.Reader, name string) error {
 		return e.readObjects(in, name)
 	}
 	lines := bufio.NewScanner(in)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		if text := strings.TrimSpace(lines.Text()); text != "" {
 			if err := e.take(&line{ID: text}); err != nil {
 				return loci.Errorf(loci.Invalid, "line %d of the list %s: %w", n, name, err)
 			}
 		}
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return loci.Errorf(loci.Invalid, "line %d of the list %s is too long: write one id a line", n, name)
+	} else if err != nil {
 		return refused("the list "+name+" cannot be read", err)
 	}
 	return nil

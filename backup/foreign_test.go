@@ -52,6 +52,7 @@ func TestForeignLists(t *testing.T) {
 	for list, want := range map[string]string{
 		`{"id":5}`: "object 1 of the list", `{"format":"loci.erased","version":"x"}`: "version", `{"events":[1]}`: "object 1 of the list",
 		`{"events":[{"id":[]}]}`: "id", "{\"id\":\"\x1b[31m\"}": "cannot be read", "{": "cannot be read",
+		"\n" + strings.Repeat("x", 1<<17): "is too long: write one id a line",
 	} {
 		path := filepath.Join(t.TempDir(), "list")
 		must(t, os.WriteFile(path, []byte(list), 0o600))

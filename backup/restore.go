@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -226,24 +227,44 @@ func present(
 	return held, nil
 }
 
-// deliver copies the tenants that are left into the store, in the place of those there.
+// deliver copies the tenants that are left into the store, in the place of those there. One after the
+// other gives way, each when its turn comes: whatever ends the work, all but one are as they were, or restored.
 func (w *workshop) deliver(ctx context.Context, to string, tenants, there []loci.Tenant, report *Report) error {
-	if len(tenants) == 0 {
-		return nil
+	absent := slices.DeleteFunc(slices.Clone(tenants), func(t loci.Tenant) bool { return slices.Contains(there, t) })
+	done := 0
+	if len(absent) > 0 {
+		if err := w.copyTo(ctx, to, absent, report, &done); err != nil {
+			return unfinished(err, done, len(tenants))
+		}
 	}
+	for _, t := range tenants {
+		if !slices.Contains(there, t) {
+			continue
+		}
+		err := w.clear(ctx, to, t)
+		if err == nil {
+			err = w.copyTo(ctx, to, []loci.Tenant{t}, report, &done)
+		}
+		if err != nil {
+			return unfinished(fmt.Errorf("the tenant %s: %w", quoted(t), err), done, len(tenants))
+		}
+	}
+	return nil
+}
+
+// clear erases a tenant that gives way.
+func (w *workshop) clear(ctx context.Context, to string, t loci.Tenant) error {
 	s, err := store.Open(ctx, to, &w.opts.Store)
 	if err != nil {
 		return err
 	}
-	for _, t := range tenants {
-		if slices.Contains(there, t) && err == nil {
-			err = s.EraseTenant(ctx, t)
-		}
-	}
-	if err = errors.Join(err, s.Close()); err != nil {
-		return err
-	}
+	return errors.Join(s.EraseTenant(ctx, t), s.Close())
+}
+
+// copyTo copies tenants that the store does not hold, and counts those that are whole.
+func (w *workshop) copyTo(ctx context.Context, to string, tenants []loci.Tenant, report *Report, whole *int) error {
 	return store.CopyTenants(ctx, w.url(), to, &w.opts.Store, tenants, func(r store.CopyReport) error {
+		*whole++
 		for i := range report.Tenants {
 			one := &report.Tenants[i]
 			if r.Tenant == one.Name || one.System && r.Tenant == loci.SystemTenant().String() {
@@ -252,4 +273,13 @@ func (w *workshop) deliver(ctx context.Context, to string, tenants, there []loci
 		}
 		return nil
 	})
+}
+
+// unfinished says how far a restoration came, and what helps.
+func unfinished(err error, whole, of int) error {
+	why := loci.AsError(err)
+	return &loci.Error{
+		Code: why.Code, Err: err, Msg: fmt.Sprintf("%d of %d tenants are restored, and one may be there in part: %v", whole, of, err),
+		Recovery: "Stop the servers of the store, mend what the message says, and give the same command again with --replace.",
+	}
 }

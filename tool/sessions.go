@@ -253,8 +253,8 @@ func (b *base) readingReply(id string, found *session.History) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	frame := fmt.Sprintf(`{"session_id":%s,"messages":[],"before":%d}`, head, int64(1)<<53)
-	n := fitting(rows, b.cfg.ReplyCap-len(frame))
+	frame := len(`{"session_id":,"messages":[],"before":9007199254740992}`) + len(head)
+	n := fitting(rows, b.cfg.ReplyCap-frame)
 	end := "}"
 	if n > 0 && (n < len(rows) || found.More) {
 		end = fmt.Sprintf(`,"before":%d}`, found.Messages[n-1].Seq)

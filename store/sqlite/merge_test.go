@@ -68,3 +68,27 @@ func TestLogFitsIntoTheReserve(t *testing.T) {
 		t.Errorf("%d pages waited in the log while %d bytes were free", longest, free)
 	}
 }
+
+// Where enough is free nobody looks at the log, and where it cannot be read there is no room.
+func TestRoomIsLookedForWhereLittleIsFree(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	f := s.files[testTenant]
+	db, err := f.cutter()
+	if err == nil {
+		err = db.Close() // a look at the log fails from here on
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		free        int64
+		known, room bool
+	}{{lowRoom, true, true}, {lowRoom - 1, true, false}, {0, true, false}, {0, false, true}} {
+		s.ballast.free = func(string) (int64, bool) { return c.free, c.known }
+		if room := f.mergeForRoom(); room != c.room {
+			t.Errorf("of %d bytes, known %t: room %t", c.free, c.known, room)
+		}
+	}
+}

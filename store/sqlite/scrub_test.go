@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"encoding/binary"
+	"path/filepath"
 	"testing"
 )
 
@@ -73,5 +74,20 @@ func TestWipedBytesOfAPage(t *testing.T) {
 		if needsWipe(c.number, c.page) {
 			t.Errorf("%s: it needs wiping after it was wiped", name)
 		}
+	}
+}
+
+// A file that is being closed begins no pass: whoever opens it next goes on.
+func TestNoWipingBeginsWhileAFileCloses(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	f := s.files[testTenant]
+	f.stopScrub()
+	f.startScrub()
+	f.scrub.mu.Lock()
+	defer f.scrub.mu.Unlock()
+	if f.scrub.running || !f.scrub.again {
+		t.Errorf("running: %t, asked for: %t", f.scrub.running, f.scrub.again)
 	}
 }

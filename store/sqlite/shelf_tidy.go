@@ -91,10 +91,16 @@ func (f *file) runTidy(pause time.Duration) {
 		}
 		t.again = false
 		t.tidyMu.Unlock()
-		if pause = tidyPause; errors.Is(err, errHeld) {
-			pause = tidyRetry
-		}
+		pause = tidyPauseAfter(err)
 	}
+}
+
+// tidyPauseAfter is how long the tidier waits behind a pass: another process lets go soon.
+func tidyPauseAfter(err error) time.Duration {
+	if errors.Is(err, errHeld) {
+		return tidyRetry
+	}
+	return tidyPause
 }
 
 // pause waits, unless the file is about to be closed.

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -331,4 +333,41 @@ func TestDamagedSegmentsGoWithWhatIsErased(t *testing.T) {
 	}
 	got := s.answers()
 	same(t, "from the records", got, fromHeap(t, closed(t, s)))
+}
+
+// Where another process holds the folder the tidier looks again soon, else it waits for more to do.
+func TestTheTidierComesBackSoon(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{nil, errMoved, errors.New("a fault")} {
+		if d := tidyPauseAfter(err); d != tidyPause {
+			t.Errorf("behind %v it waits for %v", err, d)
+		}
+	}
+	if d := tidyPauseAfter(fmt.Errorf("look: %w", errHeld)); d != tidyRetry || tidyRetry*2 > tidyPause {
+		t.Errorf("behind a folder that is held it waits for %v", d)
+	}
+}
+
+// What a load replaced goes without an erase, and while the process goes on.
+func TestReplacedSegmentsGo(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 40)
+	s.answers()
+	for round := range 8 {
+		s.fill(40+12*round, 52+12*round)
+		s = s.again()
+		s.answers()
+		named, _ := s.parts()
+		if len(segments(t, s.path)) == named {
+			continue // the load replaced none
+		}
+		for begin := time.Now(); len(segments(t, s.path)) != named; time.Sleep(10 * time.Millisecond) {
+			if time.Since(begin) > longest {
+				t.Fatalf("%d segments are %d files", named, len(segments(t, s.path)))
+			}
+		}
+		return
+	}
+	t.Fatal("no load replaced a segment: this test shows nothing")
 }
