@@ -20,15 +20,19 @@ const (
 
 // CopyThread copies all checkpoints of a thread, with their values and writes, and
 // returns how many there are. NotFound: the thread has none. Conflict: the target has
-// some; delete it first. Up to 5,000 records of 64 MiB together are one change. A larger
+// some; delete it first. TooLarge: the thread has more than [MaxCopied] records. Up to 5,000 records of 64 MiB together are one change. A larger
 // copy stores values and writes first, and then the checkpoints in order, so that a copy
 // that was stopped is a shorter history.
 func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, err error) {
-	return c.copyThread(ctx, from, to, copyBytes)
+	return c.copyThread(ctx, from, to, copyBytes, MaxCopied)
 }
 
-// copyThread is CopyThread with another bound for the bytes of a copy that is one change.
-func (c *Handle) copyThread(ctx context.Context, from, to string, most int64) (copied int, err error) {
+// MaxCopied is how many checkpoints, values and writes a thread may have that is copied. Unlike a delete, a
+// copy that is stopped is of no use, and one of more would take longer than callers wait.
+const MaxCopied = 100_000
+
+// copyThread is CopyThread with other bounds: for the bytes of a copy that is one change, and for its records.
+func (c *Handle) copyThread(ctx context.Context, from, to string, most, mostRecords int64) (copied int, err error) {
 	if err := checkThread(from); err != nil {
 		return 0, err
 	}
@@ -41,6 +45,12 @@ func (c *Handle) copyThread(ctx context.Context, from, to string, most int64) (c
 	records, bytes, err := c.toCopy(ctx, from)
 	if err != nil {
 		return 0, err
+	}
+	if records > mostRecords {
+		return 0, &loci.Error{
+			Code: loci.TooLarge, Msg: fmt.Sprintf("thread %q has %d records to copy; the limit is %d", from, records, mostRecords),
+			Recovery: "Prune the thread, which keeps its latest checkpoints, and copy what is left.",
+		}
 	}
 	atOnce := 1 // what a checkpoint has must fit in memory as it did when it was put
 	if bytes <= most {
