@@ -399,3 +399,66 @@ func TestFoundInFilesUpToTheCap(t *testing.T) {
 		t.Errorf("%d are shown where the last one lacks a byte", len(got))
 	}
 }
+
+// TestTreesOfThreads: with the scope perThread each thread has a tree of its own, apart from that of all,
+// and a caller without a thread has none; a connector tells such a caller of the tree of all.
+func TestTreesOfThreads(t *testing.T) {
+	engine := newEngine(t, loci.Options{})
+	own := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyFiles, Memory: "m", Scope: ScopePerThread}}})
+	all := setOver(t, engine, Config{Entries: []Instance{{Family: FamilyFiles, Memory: "m"}}})
+	in := func(thread string) Caller {
+		vars := loci.Vars{loci.VarUser: "u-1"}
+		if thread != "" {
+			vars[loci.VarThread] = thread
+		}
+		return caller(t, vars)
+	}
+	say := func(set *Set, thread, args, want string) {
+		t.Helper()
+		memory, _ := set.Lookup("memory")
+		r, err := memory.Call(t.Context(), in(thread), []byte(args))
+		if err != nil || !strings.Contains(r.Text, want) {
+			t.Errorf("%q %s: %s, %v; want %s", thread, args, r.Text, err, want)
+		}
+	}
+	write := func(text string) string { return `{"command":"append","path":"/a","content":"` + text + `"}` }
+	const read = `{"command":"read","path":"/a"}`
+	say(own, "", read, `"threadId is required for perThread scope","code":"ENOTMEM"`)
+	say(own, "one", read, "ENOENT")
+	say(own, "one", write("of one"), `"ok":true`)
+	say(own, "two", read, "ENOENT")
+	say(all, "one", read, "ENOENT")
+	say(all, "one", write("of all"), `"ok":true`)
+	say(own, "two", write("of two"), `"ok":true`)
+	say(own, "one", read, "of one")
+	say(own, "two", read, "of two")
+	say(all, "two", read, "of all")
+	memory, _ := own.Lookup("memory")
+	for thread, want := range map[string]string{"": "of all", "one": "of one", "two": "of two", "three": "of all"} {
+		text, err := memory.ConnectorText(t.Context(), in(thread), tree.ConnectorOptions{Content: tree.ContentFull})
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%q: %q, %v; want %s", thread, text, err, want)
+		}
+	}
+}
+
+// TestNullArgumentsOfFiles: null is as good as leaving an argument out, except where one is needed.
+func TestNullArgumentsOfFiles(t *testing.T) {
+	set, u := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: FamilyFiles}}}), user(t, "u")
+	memory, _ := set.Lookup("memory")
+	for _, c := range []struct{ args, want string }{
+		{`{"command":"append","path":"/a","content":"x","oldContent":null}`, `"ok":true`},
+		{`{"command":"append","path":"/a","content":null}`, "content is required for append"},
+		{`{"command":"read","path":"/a","content":null,"oldContent":null}`, `"content":"x"`},
+		{`{"command":"update","path":"/a","content":"y","oldContent":null}`, "oldContent and content are required for update"},
+		{`{"command":"read","path":null}`, "invalid arguments"},
+		{`{"command":null,"path":"/a"}`, "invalid arguments"},
+		{`{"command":"read","path":"/a","other":null}`, "invalid arguments"},
+		{`{"command":"read","path":"/a","content":[null]}`, "invalid arguments"},
+	} {
+		r, err := memory.Call(t.Context(), u, []byte(c.args))
+		if err != nil || !strings.Contains(r.Text, c.want) {
+			t.Errorf("%s: %s, %v; want %s", c.args, r.Text, err, c.want)
+		}
+	}
+}

@@ -53,7 +53,13 @@ func TestFactNamesWhatItSupersedes(t *testing.T) {
 		return storeOne(t, set, u, "memory_store_fact", object("subject", "user", "predicate", "color", "content", value))
 	}
 	first := store("blue")
-	second := store("green")
+	var said storedMemory
+	r := ok(t, set, "memory_store_fact", u, object("subject", "user", "predicate", "color", "content", "green"))
+	decode(t, r.Structured, &said)
+	second := said.ID.String()
+	if want := `"superseded_id":"` + first + `"`; !strings.Contains(r.Text, want) {
+		t.Errorf("%s is not in %s", want, r.Text)
+	}
 	for id, want := range map[string]string{first: `"supersedes_id":null`, second: `"supersedes_id":"` + first + `"`} {
 		text := ok(t, set, "memory_get", u, object("type", "fact", "id", id)).Text
 		if !strings.Contains(text, want) || strings.Count(text, "supersedes") != 1 {
@@ -155,5 +161,23 @@ func TestDetailsGoBeforeHalfOfTheContent(t *testing.T) {
 	}
 	if f, size := get(3000, 3000); !f.Truncated || f.Metadata != nil || len(f.Content) != limit/2 || size > limit {
 		t.Errorf("both are long: %d of content, %d bytes", len(f.Content), size)
+	}
+}
+
+// TestEdgesOfHiddenCharacters: the first and the last of each range that nobody sees is hidden, and its
+// neighbours are not, nor are the joiners of scripts and of emoji.
+func TestEdgesOfHiddenCharacters(t *testing.T) {
+	for _, c := range []struct{ from, to rune }{
+		{0x80, 0x9F}, {0xAD, 0xAD}, {0x61C, 0x61C}, {0x180E, 0x180E}, {0xFEFF, 0xFEFF}, {0x200B, 0x200B}, {0x200E, 0x200F},
+		{0x202A, 0x202E}, {0x2060, 0x206F}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF},
+	} {
+		if hidden(c.from-1) || hidden(c.to+1) || !hidden(c.from) || !hidden(c.to) {
+			t.Errorf("%U to %U: %t, %t, %t, %t", c.from, c.to, hidden(c.from-1), hidden(c.from), hidden(c.to), hidden(c.to+1))
+		}
+	}
+	for _, r := range []rune{0, '\n', 'a', 0x7F, 0xA0, 0x200C, 0x200D, 0x2029, 0x1F9AD} {
+		if hidden(r) {
+			t.Errorf("%U is hidden", r)
+		}
 	}
 }

@@ -254,3 +254,20 @@ func same(t testing.TB, what string, got, want []string) {
 		t.Fatalf("%s:\n got %q\nwant %q", what, got, want)
 	}
 }
+
+// TestSecondaryTools: instructions to a model name every tool but these, which say by themselves when to use them.
+func TestSecondaryTools(t *testing.T) {
+	var names []string
+	for _, family := range Families() {
+		for _, one := range setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: family}}}).Tools() {
+			if one.Secondary {
+				names = append(names, one.Name)
+			}
+		}
+	}
+	want := "memory_context memory_get memory_confirm memory_mark_helpful memory_mark_harmful " +
+		"memory_forget memory_stats memory_list_sessions memory_read_session memory_delete_session"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

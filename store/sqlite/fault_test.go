@@ -176,6 +176,30 @@ func TestSingleFileRefusesOtherTenants(t *testing.T) {
 	wantCode(t, s.Apply(context.Background(), other, note("x")), loci.Unsupported, "directory")
 }
 
+// TestAFileIsOfItsTenant: a file under the name of another tenant's, as somebody may copy or move one, is
+// refused, and says whose it is. To open it again under its own name shows what it holds.
+func TestAFileIsOfItsTenant(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	acme, globex := tenantOf(t, "acme"), tenantOf(t, "globex")
+	s := openFile(t, dir)
+	must(t, s.Apply(t.Context(), acme, note("a walrus")))
+	must(t, s.Close())
+	must(t, os.Rename(filepath.Join(dir, "t-acme.db"), filepath.Join(dir, "t-globex.db")))
+	s = openFile(t, dir)
+	everything := loci.Filter{Within: []loci.Namespace{{}}}
+	for range 2 {
+		_, _, err := s.Records(t.Context(), globex, everything, loci.Page{Limit: 10})
+		wantCode(t, err, loci.Unsupported, `belongs to tenant "acme"`)
+	}
+	wantCode(t, s.Apply(t.Context(), globex, note("another")), loci.Unsupported, `belongs to tenant "acme"`)
+	must(t, os.Rename(filepath.Join(dir, "t-globex.db"), filepath.Join(dir, "t-acme.db")))
+	found, _, err := s.Records(t.Context(), acme, everything, loci.Page{Limit: 10})
+	if err != nil || len(found) != 1 {
+		t.Errorf("%d records, %v", len(found), err)
+	}
+}
+
 // TestFullDisk: on a full disk nothing acknowledged is lost, erases still work with the room of
 // the ballast, and saves work again once there is room.
 func TestFullDisk(t *testing.T) {

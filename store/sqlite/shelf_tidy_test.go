@@ -369,3 +369,55 @@ func TestReplacedSegmentsGo(t *testing.T) {
 		}
 	}
 }
+
+// While another process holds the folder, erased text stays in its segments; when it lets go the text
+// leaves, without another erase.
+func TestTidyingWaitsForTheFolder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, other := openKept(t, path), openKept(t, path)
+	s.fill(0, 50)
+	s.answers()
+	s.loaded()
+	s.settle()
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	holder, err := other.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer other.release(holder)
+	if !holder.shelf.hold() {
+		t.Fatal("the folder is taken by another process")
+	}
+	s.erase(9, 1)
+	time.Sleep(tidyPause + tidyRetry)
+	if len(heldIn(t, path, "number9")) == 0 {
+		t.Fatal("nobody waited: this test shows nothing")
+	}
+	holder.shelf.drop()
+	s.settle()
+	if found := heldIn(t, path, "number9"); len(found) > 0 {
+		t.Errorf("it is still in %q", found)
+	}
+}
+
+// What was thrown away and is there all the same, since it cannot be removed, counts as a stray.
+func TestWhatIsThrownAwayIsAStray(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := "0123" + bookSuffix
+	must(t, os.MkdirAll(filepath.Join(dir, name, "inside"), 0o700)) // to remove it fails
+	s := &shelf{dir: dir, fresh: map[string]bool{name: true}}
+	look := func(want ...string) {
+		t.Helper()
+		if got, err := s.strays(nil); err != nil || !slices.Equal(got, want) {
+			t.Errorf("strays %q, %v; want %q", got, err, want)
+		}
+	}
+	look() // it is about to be named
+	s.discard(name)
+	look(name)
+	if got, err := s.strays(map[string]bool{name: true}); err != nil || len(got) > 0 {
+		t.Errorf("%q, %v: it is named", got, err)
+	}
+}
