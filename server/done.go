@@ -75,7 +75,7 @@ func operationOf(route string) string {
 		return "probe"
 	case path == metricsPath:
 		return "metrics"
-	case path == mcpPath || strings.HasPrefix(path, mcpPath+"/"):
+	case isMCP(path):
 		return "mcp"
 	}
 	return ""

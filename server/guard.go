@@ -89,8 +89,15 @@ func allowedHeaders() []string {
 
 func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	p.RequestID = r.Header.Get(headerRequestID)
+	if r.Method == http.MethodPost && isMCP(r.URL.Path) {
+		p.WriteRPC(w)
+		return
+	}
 	p.Write(w)
 }
+
+// isMCP reports whether a path is one at which MCP answers.
+func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, mcpPath+"/") }
 
 // checkHost refuses a name of the server that is not known. The address itself at which a
 // request arrived is known: no name leads a browser there, and what a page of another

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -87,7 +86,7 @@ func (s *Server) uncounted(r *http.Request) bool {
 
 // listens reports whether a client waits for what happens, at an address of MCP.
 func listens(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == mcpPath || strings.HasPrefix(r.URL.Path, mcpPath+"/"))
+	return r.Method == http.MethodGet && isMCP(r.URL.Path)
 }
 
 // underway is what a request has to do with the limits.

@@ -165,7 +165,7 @@ func TestSlowBodyIsCutOff(t *testing.T) {
 		Options{Grace: 50 * time.Millisecond, Rate: 1 << 20, Receive: time.Hour, Send: time.Hour},
 	)
 	tooSlow(t, raw(t, address, head(100)+"{"))
-	tooSlow(t, raw(t, address, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"))
+	tooSlow(t, raw(t, address, "POST /v1/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"))
 	trickle := raw(t, address, head(1<<20))
 	done := make(chan struct{})
 	go func() {

@@ -114,18 +114,39 @@ func (p *Problem) Headers() http.Header {
 }
 
 // Write answers a request with the problem.
-func (p *Problem) Write(w http.ResponseWriter) {
+func (p *Problem) Write(w http.ResponseWriter) { p.write(w, ContentType, p) }
+
+// WriteRPC answers a message of JSON-RPC with the problem: an error without an id, as nobody has read
+// the message, of which the problem is the data. Clients of MCP show this, and no other body.
+func (p *Problem) WriteRPC(w http.ResponseWriter) {
+	code := -32600 // the request is not a valid one
+	if p.Status >= 500 || p.Status == http.StatusTooManyRequests {
+		code = -32603 // there was no room, or a fault
+	}
+	type fault struct {
+		Code    int      `json:"code"`
+		Message string   `json:"message"`
+		Data    *Problem `json:"data"`
+	}
+	p.write(w, "application/json", struct {
+		Version string  `json:"jsonrpc"`
+		ID      *string `json:"id"`
+		Error   fault   `json:"error"`
+	}{"2.0", nil, fault{code, p.Detail + ". " + p.Recovery, p}})
+}
+
+func (p *Problem) write(w http.ResponseWriter, contentType string, body any) {
 	for name, values := range p.Headers() {
 		if strings.HasPrefix(name, "Ratelimit") {
 			values = append(w.Header()[name], values...)
 		}
 		w.Header()[name] = values
 	}
-	w.Header().Set("Content-Type", ContentType)
+	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(p.Status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(p) // nobody is left to tell
+	_ = e.Encode(body) // nobody is left to tell
 }
 
 // NoRoute is the problem of a request that no handler takes, for the status that a
