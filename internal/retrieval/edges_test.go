@@ -106,3 +106,69 @@ func TestPhraseThatIsNotClosed(t *testing.T) {
 		t.Errorf("it asks for %s", got)
 	}
 }
+
+// A word with an asterisk is a prefix, unless it stands in quotes, straight or curly, that another word opens
+// or closes.
+func TestPrefixesOutsideOfQuotes(t *testing.T) {
+	for text, want := range map[string][]string{
+		`walr*`: {"walr"}, `walr* harb* walr*`: {"walr", "harb"}, `"a walr* b"`: nil, `"a walr* b" harb*`: {"harb"},
+		`“a walr* b” harb*`: {"harb"}, `“a walr* b harb*`: nil, `"walr*"`: nil, `"a" walr*`: {"walr"}, `“a” walr*`: {"walr"},
+		`w*`: nil, `wa*`: {"wa"}, `海*`: nil, `a/b*`: nil, `v1.2*`: {"v1.2"},
+	} {
+		if got := Parse(text, 16).Prefixes; !slices.Equal(got, want) {
+			t.Errorf("%s: prefixes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A word that is there keeps the greater weight, and is optional only if it always is.
+func TestAddedTwice(t *testing.T) {
+	for _, c := range []struct{ before, then, want QueryWord }{
+		{QueryWord{Term: "a", Weight: 1, Optional: true}, QueryWord{Term: "a", Weight: 2}, QueryWord{Term: "a", Weight: 2}},
+		{QueryWord{Term: "a", Weight: 2}, QueryWord{Term: "a", Weight: 1, Optional: true}, QueryWord{Term: "a", Weight: 2}},
+		{
+			QueryWord{Term: "a", Weight: 1, Optional: true}, QueryWord{Term: "a", Weight: 1, Optional: true},
+			QueryWord{Term: "a", Weight: 1, Optional: true},
+		},
+	} {
+		got := addWord(addWord(nil, c.before, 1), c.then, 1)
+		if len(got) != 1 || got[0].Weight != c.want.Weight || got[0].Optional != c.want.Optional {
+			t.Errorf("%+v and %+v: %+v", c.before, c.then, got)
+		}
+	}
+	if got := addWord(addWord(nil, QueryWord{Term: "a"}, 1), QueryWord{Term: "b"}, 1); len(got) != 1 || got[0].Term != "a" {
+		t.Errorf("beyond the limit: %+v", got)
+	}
+}
+
+// The word before a colon is a name, as "May:buy" has one, and that before an apostrophe by its place alone:
+// what begins a sentence has its capital from there.
+func TestNamesBeforeAColon(t *testing.T) {
+	for text, want := range map[string]bool{
+		"May:buy milk": true, "It'zz go": false, "we saw It'zz": true, "It:zz go": true, "to:May go": true, "may:buy milk": false,
+		"Will's tea": true, "It's tea": false,
+	} {
+		named := false
+		Analyze(text, func(token Token) { named = named || token.Kind == Name })
+		if named != want {
+			t.Errorf("%q has a name: %t, want %t", text, named, want)
+		}
+	}
+}
+
+// What a text is about is definite as "the database" is, but not a person, and only if there is something.
+func TestDefiniteSubjects(t *testing.T) {
+	the, person, other := word{term: "databas", definite: true}, word{term: "customer"}, word{term: "server"}
+	definite := person
+	definite.definite = true
+	for _, c := range []struct {
+		before []word
+		want   bool
+	}{{nil, false}, {[]word{the}, true}, {[]word{other}, false}, {[]word{the, person}, false}, {[]word{definite}, false},
+		{[]word{other, the}, false}, {[]word{the, other}, true}} {
+		s := slot{before: append(slices.Clone(c.before), word{term: "is"}), verb: len(c.before)}
+		if s.subjectDefinite() != c.want {
+			t.Errorf("%+v: %t", c.before, !c.want)
+		}
+	}
+}

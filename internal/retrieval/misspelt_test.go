@@ -147,6 +147,12 @@ func TestStemsAreForgotten(t *testing.T) {
 	if held > maxStems {
 		t.Errorf("%d stems are remembered, at most %d should be", held, maxStems)
 	}
+	ForgetStems()
+	addStems(nil, "running")
+	addStems(nil, "harbours")
+	if len(stemmed.of) != 2 {
+		t.Errorf("stems of %d words are remembered, of two", len(stemmed.of))
+	}
 	for n := range maxStemmed + 10 {
 		addStems(nil, strings.Repeat("a", 4+n%100)+strings.Repeat("b", n/100))
 	}
