@@ -135,7 +135,8 @@ func (s *scan) run() Fault {
 
 // endOfString finds the end of the string that starts at i, and what no string may
 // hold: an escaped NUL, which databases and C libraries take for the end of a text,
-// and half a pair of surrogates, which decoders replace without a word.
+// and half a pair of surrogates, which decoders replace without a word. The string goes on behind both: to
+// visit or to count what was never checked is no error.
 func endOfString(text []byte, i int) (end int, escaped bool, found Fault) {
 	quote := i // where the next one is, which may be escaped
 	for end = i + 1; ; end++ {
@@ -156,15 +157,22 @@ func endOfString(text []byte, i int) (end int, escaped bool, found Fault) {
 		switch {
 		case unit == 0 && found == "":
 			found = NUL
-		case unit >= 0xd800 && unit < 0xdc00 && text[end+1] == '\\' && text[end+2] == 'u':
-			if low := hex4(text[end+3:]); low < 0xdc00 || low > 0xdfff {
-				return end, escaped, Surrogate
-			}
+		case unit < 0xd800 || unit > 0xdfff:
+		case unit < 0xdc00 && isLow(text[end+1:]):
 			end += 6
-		case unit >= 0xd800 && unit < 0xe000:
-			return end, escaped, Surrogate
+		default:
+			found = Surrogate
 		}
 	}
+}
+
+// isLow reports whether a text of valid JSON goes on with the second half of a pair of surrogates.
+func isLow(rest []byte) bool {
+	if rest[0] != '\\' || rest[1] != 'u' {
+		return false
+	}
+	unit := hex4(rest[2:])
+	return unit >= 0xdc00 && unit <= 0xdfff
 }
 
 // hex4 reads the four digits that valid JSON has after \u.
