@@ -192,10 +192,10 @@ func TestSessionImportOfAList(t *testing.T) {
 	for list, want := range map[string]string{
 		`[{"role":"user","content":"fine"},{"role":"oracle","content":"x"}]`: "messages[1]: Invalid role",
 		`[5]`:    "messages[0]: a message must be a JSON object",
-		`[{]`:    "not JSON of an exported session, nor a list of messages: invalid character",
+		`[{]`:    "not JSON of an exported session, nor a list of messages: the character ']' is not expected, at byte 3",
 		`[]`:     "the list of messages is empty",
 		`"text"`: "not JSON of an exported session, nor a list of messages: the value must be an object, got a string",
-		``:       "unexpected end of JSON input",
+		``:       "it ends too early",
 	} {
 		_, err := session.Of(m).Import(t.Context(), strings.NewReader(list), session.Import{})
 		locitest.WantCode(t, err, loci.Invalid)

@@ -31,7 +31,7 @@ func Fault(err error) string {
 	case errors.As(err, &syntax) && strings.HasSuffix(syntax.Error(), "exceeded max depth"):
 		return fmt.Sprintf("it is nested deeper than 10,000 levels, at byte %d", syntax.Offset)
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("%s, at byte %d", strings.TrimPrefix(syntax.Error(), "json: "), syntax.Offset)
+		return fmt.Sprintf("%s, at byte %d", misplaced(syntax), syntax.Offset)
 	case errors.As(err, &moment):
 		return fmt.Sprintf("%.64q is no time: write it as 2026-01-02T03:04:05.678Z", strings.Trim(moment.Value, `"`))
 	case errors.As(err, &typ), errors.As(err, &value):
@@ -44,6 +44,20 @@ func Fault(err error) string {
 		return "it ends too early"
 	}
 	return "a value has a form that is not known here"
+}
+
+// misplaced says what is wrong at a byte of a text: package json says it in words about its own work.
+func misplaced(e *json.SyntaxError) string {
+	said, _ := strings.CutPrefix(e.Error(), "invalid character ")
+	if strings.HasPrefix(said, "'") {
+		if end := strings.Index(said[2:], "' "); end >= 0 {
+			return "the character " + said[:end+3] + " is not expected"
+		}
+	}
+	if strings.HasPrefix(said, "unexpected end of JSON") {
+		return "it ends too early"
+	}
+	return "it is not JSON"
 }
 
 // mismatch says what a place takes and what came.

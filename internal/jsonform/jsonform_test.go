@@ -192,8 +192,12 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 		strings.Repeat("[", 10_001):   "it is nested deeper than 10,000 levels, at byte 10001",
 		`{"list":{}}`:                 "list must be a list, got an object",
 		`{"list":[5]}`:                "list must be an object, got a number",
-		`{"list":`:                    "unexpected end of JSON input, at byte 8",
-		`{x}`:                         "invalid character 'x' looking for beginning of object key string, at byte 2",
+		`{"list":`:                    "it ends too early, at byte 8",
+		``:                            "it ends too early, at byte 0",
+		`{x}`:                         "the character 'x' is not expected, at byte 2",
+		`{} "`:                        "the character '\"' is not expected, at byte 4",
+		"\ufeff{}":                    "the character 'ï' is not expected, at byte 1",
+		`[']`:                         "the character '\\'' is not expected, at byte 2",
 	} {
 		var d document
 		err := json.Unmarshal([]byte(text), &d)
