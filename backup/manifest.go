@@ -163,8 +163,7 @@ func digestOf(path string) (digest string, size int64, err error) {
 // openPlain opens a file of a backup: no pipe, which makes whoever opens it wait, and no device, which may
 // have no end.
 func openPlain(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() && !info.IsDir() { // a directory says of itself that it is one
+	if is, err := os.Stat(path); err == nil && !is.IsDir() && !is.Mode().IsRegular() { // a directory says that it is one
 		return nil, damaged(filepath.Dir(path), "%s is not a file", filepath.Base(path))
 	}
 	f, err := os.Open(path)
