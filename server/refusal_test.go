@@ -40,8 +40,8 @@ func TestRefusalsOfMessages(t *testing.T) {
 			into, form = said, problem.ContentType
 		}
 		err := json.Unmarshal(w.Body.Bytes(), into)
-		if err != nil || w.Code != c.status || w.Header().Get("Content-Type") != form || said.Status != c.status || said.RequestID == "" ||
-			got.Error.Code != c.code || got.ID != nil {
+		if err != nil || w.Code != c.status || w.Header().Get("Content-Type") != form || got.ID != nil ||
+			said.Status != c.status || said.RequestID == "" || got.Error.Code != c.code {
 			t.Errorf("%s %s: %d %v %s, %v", c.method, c.path, w.Code, w.Header(), w.Body, err)
 		}
 		if c.code != 0 && got.Error.Message != said.Detail+". "+said.Recovery {

@@ -259,7 +259,8 @@ func same(t testing.TB, what string, got, want []string) {
 func TestSecondaryTools(t *testing.T) {
 	var names []string
 	for _, family := range Families() {
-		for _, one := range setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: family}}}).Tools() {
+		set := setOver(t, newEngine(t, loci.Options{}), Config{Entries: []Instance{{Family: family}}})
+		for _, one := range set.Tools() {
 			if one.Secondary {
 				names = append(names, one.Name)
 			}

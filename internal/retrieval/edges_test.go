@@ -164,8 +164,10 @@ func TestDefiniteSubjects(t *testing.T) {
 	for _, c := range []struct {
 		before []word
 		want   bool
-	}{{nil, false}, {[]word{the}, true}, {[]word{other}, false}, {[]word{the, person}, false}, {[]word{definite}, false},
-		{[]word{other, the}, false}, {[]word{the, other}, true}} {
+	}{
+		{nil, false}, {[]word{the}, true}, {[]word{other}, false}, {[]word{the, person}, false},
+		{[]word{definite}, false}, {[]word{other, the}, false}, {[]word{the, other}, true},
+	} {
 		s := slot{before: append(slices.Clone(c.before), word{term: "is"}), verb: len(c.before)}
 		if s.subjectDefinite() != c.want {
 			t.Errorf("%+v: %t", c.before, !c.want)

@@ -68,7 +68,8 @@ func TestForeignBallast(t *testing.T) {
 			if got, _ := os.ReadFile(ballast); !bytes.Equal(got, content) {
 				t.Error("what was there was written")
 			}
-			if said := strings.Join(s.ballast.warnings(true), " "); !strings.Contains(said, "left alone") || !strings.Contains(said, "keep 4 MiB there") {
+			said := strings.Join(s.ballast.warnings(true), " ")
+			if !strings.Contains(said, "left alone") || !strings.Contains(said, "keep 4 MiB there") {
 				t.Errorf("warnings %q", said)
 			}
 		})
