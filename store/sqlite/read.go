@@ -205,6 +205,7 @@ func (s *Store) Records(
 	}
 	columns := shownColumns(&p, &filter, order)
 	brief := columns == briefColumns || columns == bodyColumns
+	shown := brief || columns == coreColumns || !p.Brief && !p.Core && !p.NoText // records have no more
 	taken, last := 0, loci.Record{} // last: the place of the last of a full page
 	yield := func(r *loci.Record) bool {
 		if taken == limit {
@@ -225,7 +226,7 @@ func (s *Store) Records(
 		case len(out) == fullFrom: // the page is likely full: append would copy them several times
 			out = slices.Grow(out, limit-len(out))
 		}
-		if brief { // it has no more than is shown
+		if shown {
 			out = append(out, *r)
 		} else {
 			out = append(out, p.Shown(r))
