@@ -38,7 +38,8 @@ type Filter struct {
 	MinConfidence float64   // effective confidence at At of at least so much; 0: any
 	Due           time.Time // only those with a transition due by then; zero: all
 
-	Space Space // for Count: the space whose vectors count
+	Space Space                                 // for Count: the space whose vectors count
+	Each  func(k Kind, status string, c Counts) // for Count: told of it in parts that add up, without Unembedded; nil: not
 }
 
 // Selects reports whether the filter selects a record. It is the meaning of a

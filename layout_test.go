@@ -120,7 +120,7 @@ var mayImport = map[string][]string{
 	"observe":               {"", "internal/trail"},
 	"admin":                 {"", "auth"},
 	"backup":                {"", "internal/jsonform", "internal/oserror", "internal/plainfile", "store"},
-	"bench":                 {"", "session", "tool", "tree", "view", "embedding", "store"},
+	"bench":                 {"", "internal/token", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 
 	"internal/mongotest/serve": {"internal/mongotest"},

@@ -278,7 +278,7 @@ func (m *Memory) candidates(
 			err = m.probe(ctx, q, p)
 		}
 		if err == nil {
-			p.corrections = nil
+			p.corrections, p.Shared = nil, map[any]any{}
 			p.Corrected = func(word string, by []string) { p.corrections = append(p.corrections, Correction{word, by}) }
 			hits, err = match(p.Probe)
 		}

@@ -335,7 +335,8 @@ type Probe struct {
 	Quick bool
 
 	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
-	Texts bool
+	Texts  bool
+	Shared map[any]any // where a store keeps what questions of one call have in common, one after another; nil: it keeps nothing
 }
 
 // Bounds of a quick [Probe].

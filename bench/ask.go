@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tiktoken-go/tokenizer/codec"
-
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/token"
 )
 
 // sample is what one search for one question brought.
@@ -95,10 +94,7 @@ func ask(
 			if err != nil {
 				return nil, fmt.Errorf("question %q: %w", q.ID, err)
 			}
-			s, err := judge(q, hits, sessions[q.Conv], tokens)
-			if err != nil {
-				return nil, err
-			}
+			s := judge(q, hits, sessions[q.Conv], tokens)
 			s.took = took
 			samples[mode] = append(samples[mode], s)
 		}
@@ -107,7 +103,7 @@ func ask(
 }
 
 // judge scores what a search brought. A turn that was found in several parts counts once.
-func judge(q *Question, hits []hit, sessions map[string]string, tokens *tokenCounter) (s sample, err error) {
+func judge(q *Question, hits []hit, sessions map[string]string, tokens *tokenCounter) (s sample) {
 	s.question = q
 	var texts, places []string
 	for _, h := range hits {
@@ -118,9 +114,7 @@ func judge(q *Question, hits []hit, sessions map[string]string, tokens *tokenCou
 		places = append(places, sessions[h.turn])
 		if len(s.found) <= 10 {
 			texts = append(texts, h.text)
-			if err := tokens.add(&s.tokens, h.text); err != nil {
-				return s, err
-			}
+			tokens.add(&s.tokens, h.text)
 		}
 	}
 	s.scores = score(s.found, q.Evidence)
@@ -132,7 +126,7 @@ func judge(q *Question, hits []hit, sessions map[string]string, tokens *tokenCou
 	}
 	s.scores[slices.Index(Metrics, metricSession)] = sessionHit(places, wanted)
 	s.scores[slices.Index(Metrics, metricAnswer)] = coverage(string(q.Answer), texts)
-	return s, nil
+	return s
 }
 
 // sessions are those of the turns, by conversation. What is in none is one of its own.
@@ -150,23 +144,23 @@ func (d *Dataset) sessions() map[string]map[string]string {
 
 // tokenCounter counts the tokens of texts, of each once.
 type tokenCounter struct {
-	codec *codec.Codec
+	*token.Counter
 	known map[string]int
 }
 
 func newTokenCounter() *tokenCounter {
-	return &tokenCounter{codec.NewO200kBase(), map[string]int{}}
+	counter, err := token.Open("o200k_base")
+	if err != nil {
+		panic(err) // it is there
+	}
+	return &tokenCounter{counter, map[string]int{}}
 }
 
-func (c *tokenCounter) add(sum *int, text string) error {
+func (c *tokenCounter) add(sum *int, text string) {
 	n, ok := c.known[text]
 	if !ok {
-		var err error
-		if n, err = c.codec.Count(text); err != nil {
-			return &loci.Error{Code: loci.Internal, Op: "count tokens", Err: err}
-		}
+		n = c.Count(text)
 		c.known[text] = n
 	}
 	*sum += n
-	return nil
 }

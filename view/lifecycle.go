@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -52,25 +53,31 @@ func Lifecycle(ctx context.Context, m *loci.Memory, scope string) (s LifecycleSt
 	if scope != "" {
 		shared, own = []string{loci.GlobalScope, scope}, []string{scope}
 	}
-	count := func(to *int64, f loci.Filter) {
-		if err != nil {
-			return
-		}
-		var c loci.Counts
-		c, err = m.Count(ctx, f)
-		*to = c.Records
-	}
-	countFacts(m, &s.Facts, shared, s.At, count)
-	countRules(m, &s.Rules, shared, count)
-	countEpisodes(m, &s.Episodes, own, s.At, count)
-	if err != nil {
-		return LifecycleStats{}, err
+	c := counting{ctx: ctx, m: m, shared: shared, own: own}
+	// Facts are counted by the states that are written down, which stores keep counts of, with what has changed
+	// since and is not written down yet. That is little, and found by when it was due.
+	kinds := []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode}
+	noted := c.count(kinds, func(f *loci.Filter) { f.NotLive = true })
+	ended := c.count(kinds, func(f *loci.Filter) { f.NotLive, f.At, f.Expired = true, s.At, true })
+	changed := c.count(kinds[:1], func(f *loci.Filter) { f.NotLive, f.At, f.Due = true, s.At, s.At })
+	s.Facts.count(noted, ended, changed, func() int64 {
+		since := c.count(kinds[:1], func(f *loci.Filter) {
+			f.Statuses, f.At, f.Due = []string{string(loci.Active)}, s.At, s.At
+		})
+		return since.of(loci.KindFact).Records
+	})
+	s.Rules.count(noted)
+	past := c.count(kinds[2:], func(f *loci.Filter) { f.Statuses, f.At, f.Expired = statuses[Waiting], s.At, true })
+	s.Episodes.Total, s.Episodes.Expired = noted.of(loci.KindEpisode).Records, ended.of(loci.KindEpisode).Records
+	waiting := noted.of(loci.KindEpisode, statuses[Waiting]...).Live - past.of(loci.KindEpisode).Records
+	s.Episodes.Unconsolidated = max(0, waiting)
+	if c.failed != nil {
+		return LifecycleStats{}, c.failed
 	}
 	if s.Episodes.Unconsolidated == 0 {
 		return s, nil
 	}
-	waiting := unconsolidated(m, own, s.At)
-	oldest, _, err := m.Records(ctx, waiting, loci.Page{Limit: 1, Order: loci.OldestFirst})
+	oldest, _, err := m.Records(ctx, unconsolidated(m, own, s.At), loci.Page{Limit: 1, Order: loci.OldestFirst})
 	if err != nil {
 		return LifecycleStats{}, err
 	}
@@ -80,81 +87,82 @@ func Lifecycle(ctx context.Context, m *loci.Memory, scope string) (s LifecycleSt
 	return s, nil
 }
 
-func countFacts(
-	m *loci.Memory, s *FactStats, scopes []string, now time.Time, count func(*int64, loci.Filter),
-) {
-	all := reach(m, time.Time{}, loci.KindFact)
-	all.Scopes, all.NotLive = scopes, true
-	count(&s.Total, all)
-	closed := all
-	closed.Statuses = []string{string(loci.Superseded)}
-	count(&s.Superseded, closed)
-	closed.Statuses = []string{string(loci.Retracted)}
-	count(&s.Retracted, closed)
-	countOpen(s, all, now, count)
+// A tally is how many records there are of each kind in each status.
+type tally map[kindStatus]loci.Counts
+
+type kindStatus struct {
+	kind   loci.Kind
+	status string
+}
+
+// of adds up some statuses of a kind; none: all of them.
+func (t tally) of(kind loci.Kind, among ...string) (sum loci.Counts) {
+	for at, c := range t {
+		if at.kind == kind && (len(among) == 0 || slices.Contains(among, at.status)) {
+			sum.Records, sum.Live = sum.Records+c.Records, sum.Live+c.Live
+		}
+	}
+	return sum
+}
+
+// counting counts what a handle may read, until that fails.
+type counting struct {
+	ctx         context.Context
+	m           *loci.Memory
+	shared, own []string // scopes of facts and rules, and of episodes; none: all
+	failed      error
+}
+
+// count counts records of some kinds at once, if their scopes are the same.
+func (c *counting) count(kinds []loci.Kind, narrow func(f *loci.Filter)) tally {
+	t := tally{}
+	add := func(scopes []string, kinds ...loci.Kind) {
+		if len(kinds) == 0 || c.failed != nil {
+			return
+		}
+		f := reach(c.m, time.Time{}, kinds...)
+		f.Scopes, f.Each = scopes, func(kind loci.Kind, status string, part loci.Counts) {
+			at := kindStatus{kind, status}
+			t[at] = loci.Counts{Records: t[at].Records + part.Records, Live: t[at].Live + part.Live}
+		}
+		narrow(&f)
+		_, c.failed = c.m.Count(c.ctx, f)
+	}
+	episodes := slices.Index(kinds, loci.KindEpisode)
+	if len(c.own) == 0 || episodes < 0 {
+		add(c.shared, kinds...)
+	} else {
+		add(c.shared, kinds[:episodes]...)
+		add(c.own, kinds[episodes])
+	}
+	return t
+}
+
+// count says how facts are by the states that are noted, of which some have ended or changed; since are those that
+// were noted as active, have changed and are live.
+func (s *FactStats) count(noted, ended, changed tally, since func() int64) {
+	records := func(t tally, state loci.Validity) int64 { return t.of(loci.KindFact, string(state)).Records }
+	stays := func(state loci.Validity) int64 {
+		return records(noted, state) - records(ended, state) - records(changed, state)
+	}
+	s.Total = noted.of(loci.KindFact).Records
+	s.Superseded, s.Retracted = records(noted, loci.Superseded), records(noted, loci.Retracted)
+	// Never below 0, whatever others store between two counts.
+	s.Active, s.Fading = max(0, stays(loci.Active)), stays(loci.Fading)
+	if records(changed, loci.Active) > 0 {
+		s.Fading += since()
+	}
+	s.Fading = max(0, s.Fading)
 	s.Expired = max(0, s.Total-s.Superseded-s.Retracted-s.Active-s.Fading)
 }
 
-// countOpen counts the facts that are active or fading: by the states that are written
-// down, which stores keep counts of, with what has changed since and is not written down
-// yet. That is little, and found by when it was due.
-func countOpen(s *FactStats, all loci.Filter, now time.Time, count func(*int64, loci.Filter)) {
-	noted := func(state loci.Validity) (stays, changed int64) {
-		var ended int64
-		f := all
-		f.Statuses = []string{string(state)}
-		count(&stays, f)
-		f.At, f.Expired = now, true
-		count(&ended, f)
-		f.Expired, f.Due = false, now
-		count(&changed, f)
-		return stays - ended - changed, changed
-	}
-	var since int64
-	active, changed := noted(loci.Active)
-	fading, _ := noted(loci.Fading)
-	if changed > 0 {
-		f := all
-		f.Statuses, f.At, f.Due, f.NotLive = []string{string(loci.Active)}, now, now, false
-		count(&since, f)
-	}
-	// Never below 0, whatever others store between two counts.
-	s.Active, s.Fading = max(0, active), max(0, fading+since)
-}
-
-func countRules(
-	m *loci.Memory, s *RuleStats, scopes []string, count func(*int64, loci.Filter),
-) {
-	f := reach(m, time.Time{}, loci.KindRule)
-	f.Scopes = scopes
-	for _, part := range []struct {
-		maturity loci.Maturity
-		to       *int64
-	}{
-		{loci.Candidate, &s.Candidate}, {loci.Established, &s.Established},
-		{loci.Proven, &s.Proven}, {loci.AntiPattern, &s.AntiPattern},
-	} {
-		f.Statuses = []string{string(part.maturity)}
-		count(part.to, f)
-	}
-	f.Statuses, f.NotLive = nil, true
-	count(&s.Total, f)
+// count says how rules are; those that are not live are forgotten.
+func (s *RuleStats) count(noted tally) {
+	live := func(maturity loci.Maturity) int64 { return noted.of(loci.KindRule, string(maturity)).Live }
+	s.Total = noted.of(loci.KindRule).Records
+	s.Candidate, s.Established = live(loci.Candidate), live(loci.Established)
+	s.Proven, s.AntiPattern = live(loci.Proven), live(loci.AntiPattern)
 	s.Forgotten = max(0, s.Total-s.Candidate-s.Established-s.Proven-s.AntiPattern)
-}
-
-func countEpisodes(
-	m *loci.Memory, s *EpisodeStats, butlers []string, now time.Time, count func(*int64, loci.Filter),
-) {
-	f := reach(m, time.Time{}, loci.KindEpisode)
-	f.Scopes, f.NotLive = butlers, true
-	count(&s.Total, f)
-	f.At, f.Expired = now, true
-	count(&s.Expired, f)
-	waiting, past := unconsolidated(m, butlers, time.Time{}), int64(0)
-	count(&s.Unconsolidated, waiting)
-	waiting.At, waiting.Expired = now, true
-	count(&past, waiting)
-	s.Unconsolidated = max(0, s.Unconsolidated-past)
 }
 
 // unconsolidated is the filter for episodes that wait for their digestion.

@@ -6,24 +6,26 @@
 package token
 
 import (
+	"encoding/binary"
+	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 // fresh returns a counter of each vocabulary that has counted nothing yet.
 func fresh() []*Counter {
 	return []*Counter{
-		{
-			name: o200k.name, codec: o200k.codec, piece: o200k.piece,
-			known: new(words), texts: new(texts), lines: new(texts),
-		},
-		{
-			name: cl100k.name, codec: cl100k.codec, piece: cl100k.piece,
-			known: new(words), texts: new(texts), lines: new(texts),
-		},
+		newCounter(o200k.name, o200kTokens, o200k.piece), newCounter(cl100k.name, cl100kTokens, cl100k.piece),
 	}
 }
+
+// judges are the codecs of what fresh returns.
+var judges = []*codec.Codec{codec.NewO200kBase(), codec.NewCl100kBase()}
 
 // random returns a text of some letters.
 func random(rng *rand.Rand, letters []rune, n int) string {
@@ -39,28 +41,65 @@ var alphabets = []string{
 	"'sStTrReEvVlLdDmM ſK", "aªʰBǅ\u0301\u0345 !1\u00a0\u3000\u2028\u0085", "\U0001D400\U0001F600\U000E0100a", "\x00\x7fé",
 }
 
-// Whatever is counted with tables has as many tokens as the codec says: two tokens side by side, where all is
-// decided that a longer piece consists of, long pieces of few letters, and pieces that begin and end in all ways.
+// The files hold what the codec says. LOCI_TOKENS=write makes them, after a change of it.
+func TestVocabularies(t *testing.T) {
+	t.Parallel()
+	for i, c := range fresh() {
+		var lengths, text []byte
+		for id := uint(0); ; id++ {
+			one, err := judges[i].Decode([]uint{id})
+			if err != nil {
+				break // behind the last
+			}
+			if len(one) == 0 || len(one) > math.MaxUint8 {
+				t.Fatalf("%s: token %d has %d bytes", c.name, id, len(one))
+			}
+			lengths, text = append(lengths, byte(len(one))), append(text, one...)
+		}
+		file := slices.Concat(binary.LittleEndian.AppendUint32(nil, uint32(len(lengths))), lengths, text)
+		if os.Getenv("LOCI_TOKENS") == "write" {
+			if err := os.WriteFile(c.name+".tokens", file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if have := []string{o200kTokens, cl100kTokens}[i]; have != string(file) {
+			t.Errorf("%s.tokens has %d bytes that are not the codec's %d", c.name, len(have), len(file))
+		}
+		v := c.open()
+		for id := range uint32(v.size()) {
+			if found := v.find(v.token(id)); found != id {
+				t.Fatalf("%s: token %d is found as %d", c.name, id, found)
+			}
+		}
+	}
+}
+
+// Whatever is counted has as many tokens as the codec says, with tables and without: two tokens side by side, where all
+// is decided that a longer piece consists of, long pieces of few letters, and pieces that begin and end in all ways.
 func TestTablesCountAsTheCodec(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, c := range fresh() {
-		m := newMerges(c.codec())
+	for i, c := range fresh() {
+		m := newMerges(c.open().vocabulary)
 		same := func(text string) {
-			if got, want := c.quickly(m, text), c.slowly(text); got != want {
-				t.Fatalf("%s: %q has %d tokens, want %d", c.name, text, got, want)
+			want, err := judges[i].Count(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.cut.Store(math.MinInt64) // it is never worth them
+			if quick, slow := c.cutUp(m, valid(text)), c.count(text); quick != want || slow != want {
+				t.Fatalf("%s: %q has %d tokens by tables and %d without, want %d", c.name, text, quick, slow, want)
 			}
 		}
 		tokens := uint32(len(m.sorted))
 		for range 500 {
-			same(strings.ToValidUTF8(m.token(rng.Uint32N(tokens))+m.token(rng.Uint32N(tokens)), ""))
+			same(m.token(rng.Uint32N(tokens)) + m.token(rng.Uint32N(tokens)))
 		}
 		for _, alphabet := range alphabets {
 			letters := []rune(alphabet)
 			for range 12 {
 				text := random(rng, letters, 1+rng.IntN(80))
 				same(text)
-				same(strings.ToValidUTF8(strings.Repeat(text[:1+rng.IntN(len(text))], 1+rng.IntN(20)), ""))
+				same(strings.Repeat(text[:1+rng.IntN(len(text))], 1+rng.IntN(20)))
 			}
 		}
 	}
@@ -94,7 +133,7 @@ func TestPieces(t *testing.T) {
 func TestStepsGrowWithTheText(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
-	m := newMerges(o200k.codec())
+	m := newMerges(o200k.open().vocabulary)
 	for _, alphabet := range alphabets {
 		text, r := random(rng, []rune(alphabet), 4000), row{}
 		if m.count(text, &r); r.steps > 2*len(text) {
@@ -106,7 +145,7 @@ func TestStepsGrowWithTheText(t *testing.T) {
 // filled counts the places that have a word.
 func filled(known *words) (n int) {
 	for i := range known {
-		if known[i][0].Load() != nil {
+		if known[i][0].Load() != 0 {
 			n++
 		}
 	}
@@ -132,11 +171,11 @@ func TestTablesAreMadeWhenTheyAreWorthIt(t *testing.T) {
 		if n := testing.AllocsPerRun(20, func() { c.countWords(text, new(int)) }); n > 0 {
 			t.Errorf("%s: %.0f allocations", name, n)
 		}
-		if n, want := c.Count("a\xffb"+text), c.slowly("a\xffb"+text); n != want {
+		if n, want := c.Count("a\xffb"+text), c.cutUp(nil, valid("a\xffb"+text)); n != want {
 			t.Errorf("%s: what is not UTF-8 has %d tokens, want %d", name, n, want)
 		}
 		c.countWords(random(rng, []rune("abc defgh"), 50_000), new(int)) // 5,500 words
-		if n := filled(c.known); n > 1000 {
+		if n := filled(&c.open().known); n > 1000 {
 			t.Errorf("%s: %d words of a strange text are remembered", name, n)
 		}
 	}
@@ -146,8 +185,8 @@ func TestTablesAreMadeWhenTheyAreWorthIt(t *testing.T) {
 func TestShortTextsAreNotRemembered(t *testing.T) {
 	c := fresh()[1]
 	c.Count(strings.Repeat("xkcdqwzv", 64))
-	for i := range c.texts {
-		if c.texts[i].Load() != nil {
+	for i := range c.open().texts {
+		if c.open().texts[i].said.Load() != 0 {
 			t.Fatal("a text of 512 bytes is remembered")
 		}
 	}

@@ -10,68 +10,67 @@ import (
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
-
-	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 // Names are the vocabularies there are.
 var Names = []string{"o200k_base", "cl100k_base"}
 
-// A Counter counts by a vocabulary, which is made in tens of milliseconds, the
-// first time it is needed. It is safe for concurrent use.
+// A Counter counts by a vocabulary, which is made in milliseconds, the first time it is
+// needed. It is safe for concurrent use.
 type Counter struct {
 	name   string
-	codec  func() *codec.Codec
+	open   func() *opened
 	piece  func(p *pieces, i int) (end int)
-	known  *words
-	texts  *texts
-	lines  *texts
 	cut    atomic.Int64 // bytes that were cut into tokens
 	tables sync.Once
 	merges atomic.Pointer[merges] // once it was worth making them
 }
 
-// words are some that were counted, each in one of the two places that its hash has: texts say the
-// same words again and again. Full they take about 2 MiB.
-type words [1 << 14][2]atomic.Pointer[word]
-
-type word struct {
-	text   string
-	tokens int
+// opened is what a counter that counts has.
+type opened struct {
+	*vocabulary
+	known words
+	texts texts
+	lines texts
 }
+
+// words are some that were counted, each in one of the two places that its hash has: texts say the same words again
+// and again. Each is 56 bits of its hash, whose other bits say where it is, and its tokens: nothing that the collector
+// looks at. Of 10^14 words about one is taken for another one, and nobody outside of the process knows which.
+type words [1 << 14][2]atomic.Uint64
 
 // texts are some long texts that were counted: a conversation is counted again with each message that
 // comes, and a text without spaces takes most of a second for each MiB. A text is known by its length and
-// two hashes of 64 bits, whose seeds nobody outside of the process knows. Full they take about 0.6 MiB.
+// two hashes of 64 bits, whose seeds nobody outside of the process knows.
 // Lines are kept apart: they are many, and what shows memories shows the same lines again and again.
-type texts [1 << 14]atomic.Pointer[counted]
+type texts [1 << 14]counted
 
+// counted is a text with its tokens. Its hashes are kept as they differ from said, so that what two write at
+// once is no text.
 type counted struct {
-	sums   [2]uint64
-	length int
-	tokens int
+	sums [2]atomic.Uint64
+	said atomic.Uint64 // the length, and behind it the tokens
 }
 
 var (
-	o200k = Counter{
-		name: "o200k_base", codec: sync.OnceValue(codec.NewO200kBase), piece: (*pieces).o200k,
-		known: new(words), texts: new(texts), lines: new(texts),
-	}
-	cl100k = Counter{
-		name: "cl100k_base", codec: sync.OnceValue(codec.NewCl100kBase), piece: (*pieces).cl100k,
-		known: new(words), texts: new(texts), lines: new(texts),
-	}
+	o200k  = newCounter("o200k_base", o200kTokens, (*pieces).o200k)
+	cl100k = newCounter("cl100k_base", cl100kTokens, (*pieces).cl100k)
 	seed   = maphash.MakeSeed()
 	second = maphash.MakeSeed()
 )
+
+func newCounter(name, file string, piece func(p *pieces, i int) (end int)) *Counter {
+	return &Counter{name: name, piece: piece,
+		open: sync.OnceValue(func() *opened { return &opened{vocabulary: openVocabulary(file)} })}
+}
 
 // Open returns the counter of a vocabulary.
 func Open(name string) (*Counter, error) {
 	switch name {
 	case o200k.name:
-		return &o200k, nil
+		return o200k, nil
 	case cl100k.name:
-		return &cl100k, nil
+		return cl100k, nil
 	}
 	return nil, fmt.Errorf("no tokenizer %q: must be one of %s", name, strings.Join(slices.Clone(Names), ", "))
 }
@@ -85,24 +84,27 @@ const longText = 1 << 10
 // longestWord is the length from which on a word is not remembered, in bytes.
 const longestWord = 64
 
-// Count returns the tokens of a text. Should the codec fail, each byte counts as a
-// token: there are never more.
+// Count returns the tokens of a text.
 func (c *Counter) Count(text string) (n int) {
 	if len(text) < longText {
 		return c.countLines(text)
 	}
-	return c.texts.remembered(text, c.countLines)
+	return c.open().texts.remembered(text, c.countLines)
 }
 
 // remembered is what count says of a text, mostly without asking it again.
 func (t *texts) remembered(text string, count func(string) int) int {
 	sums := [2]uint64{maphash.String(seed, text), maphash.String(second, text)}
 	place := &t[sums[0]%uint64(len(t))]
-	if known := place.Load(); known != nil && known.sums == sums && known.length == len(text) {
-		return known.tokens
+	said := place.said.Load()
+	if place.sums[0].Load()^said == sums[0] && place.sums[1].Load()^said == sums[1] && said>>32 == uint64(len(text)) {
+		return int(uint32(said))
 	}
 	n := count(text)
-	place.Store(&counted{sums, len(text), n})
+	said = uint64(len(text))<<32 | uint64(uint32(n))
+	place.said.Store(said)
+	place.sums[0].Store(sums[0] ^ said)
+	place.sums[1].Store(sums[1] ^ said)
 	return n
 }
 
@@ -119,7 +121,7 @@ func (c *Counter) countLines(text string) (n int) {
 		if end < shortLine || end >= longText { // a long one is remembered if it is a text of its own
 			n += words(text[:end])
 		} else {
-			n += c.lines.remembered(text[:end], words)
+			n += c.open().lines.remembered(text[:end], words)
 		}
 		text = text[end:]
 	}
@@ -159,7 +161,7 @@ func (c *Counter) countWords(text string, strange *int) (n int) {
 		}
 		if m := c.merges.Load(); m != nil && *strange > strangeText {
 			if utf8.ValidString(text) {
-				return n + c.quickly(m, text)
+				return n + c.cutUp(m, text)
 			}
 			*strange = math.MinInt // it is not looked at again
 		}
@@ -230,40 +232,37 @@ func (c *Counter) countWord(text string) (tokens int, known bool) {
 	if len(text) > longestWord {
 		return c.count(text), false
 	}
-	places := &c.known[maphash.String(seed, text)%uint64(len(c.known))]
+	hash := maphash.String(seed, text)
+	all := &c.open().known
+	places := &all[hash%uint64(len(all))]
 	first := places[0].Load()
-	if first != nil && first.text == text {
-		return first.tokens, true
+	if first != 0 && first>>8 == hash>>8 {
+		return int(first & 0xff), true
 	}
-	if second := places[1].Load(); second != nil && second.text == text {
-		return second.tokens, true
+	if second := places[1].Load(); second != 0 && second>>8 == hash>>8 {
+		return int(second & 0xff), true
 	}
-	w := &word{strings.Clone(text), c.count(text)}
-	places[0].Store(w)
-	places[1].Store(first) // the newer of the two stays
-	return w.tokens, false
+	tokens = c.count(text)
+	places[0].Store(hash&^0xff | uint64(tokens)) // there are at most longestWord
+	places[1].Store(first)                       // the newer of the two stays
+	return tokens, false
 }
 
-// worthTables is how many bytes the codec cuts before the tables are made that do it several times as quickly: to
-// make them takes as long as the codec takes for some hundred KiB. So a command that counts little never waits for them.
-const worthTables = 256 << 10
+// worthTables is how many bytes are cut by the vocabulary before the tables are made that do it several times as
+// quickly: to make them takes as long as some hundred KiB do. So a command that counts little never waits for them.
+// A piece of twice costlyPiece takes twice as long as two, and so on.
+const (
+	worthTables = 256 << 10
+	costlyPiece = 1 << 10
+)
 
 // count cuts a text into tokens.
-func (c *Counter) count(text string) (n int) {
-	m := c.merges.Load()
-	if m == nil && c.cut.Add(int64(len(text))) > worthTables {
-		c.tables.Do(func() { c.merges.Store(newMerges(c.codec())) })
-		m = c.merges.Load()
-	}
-	if m == nil || !utf8.ValidString(text) {
-		return c.slowly(text)
-	}
-	return c.quickly(m, text)
-}
+func (c *Counter) count(text string) int { return c.cutUp(c.merges.Load(), valid(text)) }
 
 var rows = sync.Pool{New: func() any { return new(row) }}
 
-func (c *Counter) quickly(m *merges, text string) (n int) {
+// cutUp cuts a text that is UTF-8 into tokens, by the tables if there are any.
+func (c *Counter) cutUp(m *merges, text string) (n int) {
 	r := rows.Get().(*row)
 	r.pieces = pieces{text, classes()}
 	for at := 0; at < len(text); {
@@ -272,23 +271,26 @@ func (c *Counter) quickly(m *merges, text string) (n int) {
 			at++
 			continue
 		}
-		n += m.count(text[at:end], r)
+		if size := int64(end - at); m == nil && c.cut.Add(size*max(1, size/costlyPiece)) > worthTables {
+			c.tables.Do(func() { c.merges.Store(newMerges(c.open().vocabulary)) })
+			m = c.merges.Load()
+		}
+		if m != nil {
+			n += m.count(text[at:end], r)
+		} else {
+			n += c.open().count(text[at:end], r)
+		}
 		at = end
 	}
-	if r.pieces.text = ""; cap(r.tokens) <= keptRow {
-		rows.Put(r)
-	}
+	r.giveBack()
 	return n
 }
 
 // keptRow is the number of tokens of a piece above which its row is not kept for the next.
 const keptRow = 1 << 10
 
-// slowly counts as the codec does.
-func (c *Counter) slowly(text string) int {
-	n, err := c.codec().Count(text)
-	if err != nil {
-		return len(text)
+func (r *row) giveBack() {
+	if r.pieces.text = ""; max(cap(r.tokens), cap(r.starts)) <= keptRow {
+		rows.Put(r)
 	}
-	return n
 }

@@ -25,6 +25,12 @@ func dots(query []int16, rows []int8, sums []int32) {
 		return
 	}
 	rows = rows[:dims*len(sums)] // what follows checks no bounds
+	if four := len(sums) &^ 3; dims == 256 && four > 0 {
+		dots256AVX2(unsafe.SliceData(query), unsafe.SliceData(rows), unsafe.SliceData(sums), four)
+		if rows, sums = rows[dims*four:], sums[four:]; len(sums) == 0 {
+			return
+		}
+	}
 	dotsAVX2(unsafe.SliceData(query), unsafe.SliceData(rows), whole, dims, unsafe.SliceData(sums), len(sums))
 	if whole == dims {
 		return
@@ -39,6 +45,11 @@ func dots(query []int16, rows []int8, sums []int32) {
 //
 //go:noescape
 func dotsAVX2(query *int16, rows *int8, n, stride int, sums *int32, count int)
+
+// dots256AVX2 works on rows of 256 bytes; there are four, or a multiple of that.
+//
+//go:noescape
+func dots256AVX2(query *int16, rows *int8, sums *int32, count int)
 
 // products writes the sum of the products of the query, of [sketches] dimensions, with the codes
 // of each sketch.

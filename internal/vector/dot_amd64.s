@@ -71,6 +71,66 @@ sum:
 	VZEROUPPER
 	RET
 
+// DOT64 multiplies 64 codes of a row with those of the query, and adds them up in pairs.
+#define DOT64(row, query) \
+	VPMOVSXBW row(DI), Y4        \
+	VPMOVSXBW (row+16)(DI), Y5   \
+	VPMOVSXBW (row+32)(DI), Y6   \
+	VPMOVSXBW (row+48)(DI), Y7   \
+	VPMADDWD  query(R8), Y4, Y4      \
+	VPMADDWD  (query+32)(R8), Y5, Y5 \
+	VPMADDWD  (query+64)(R8), Y6, Y6 \
+	VPMADDWD  (query+96)(R8), Y7, Y7
+
+// DOT256 is what dotsAVX2 makes of a row of 256 codes, before it is added up.
+#define DOT256(row, out) \
+	DOT64(row, 0)          \
+	VPADDD Y5, Y4, Y8      \
+	VPADDD Y7, Y6, Y9      \
+	DOT64((row+64), 128)   \
+	VPADDD Y4, Y8, Y8      \
+	VPADDD Y5, Y9, Y9      \
+	VPADDD Y6, Y8, Y8      \
+	VPADDD Y7, Y9, Y9      \
+	DOT64((row+128), 256)  \
+	VPADDD Y4, Y8, Y8      \
+	VPADDD Y5, Y9, Y9      \
+	VPADDD Y6, Y8, Y8      \
+	VPADDD Y7, Y9, Y9      \
+	DOT64((row+192), 384)  \
+	VPADDD Y4, Y8, Y8      \
+	VPADDD Y5, Y9, Y9      \
+	VPADDD Y6, Y8, Y8      \
+	VPADDD Y7, Y9, Y9      \
+	VPADDD Y9, Y8, out
+
+// func dots256AVX2(query *int16, rows *int8, sums *int32, count int)
+//
+// It is dotsAVX2 for rows of 256 codes, four at a time.
+TEXT ·dots256AVX2(SB), NOSPLIT, $0-32
+	MOVQ query+0(FP), R8
+	MOVQ rows+8(FP), DI
+	MOVQ sums+16(FP), R12
+	MOVQ count+24(FP), R13
+
+four:
+	DOT256(0, Y0)
+	DOT256(256, Y1)
+	DOT256(512, Y2)
+	DOT256(768, Y3)
+	VPHADDD      Y1, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPHADDD      Y2, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD       X1, X0, X0
+	VMOVDQU      X0, (R12)
+	ADDQ         $1024, DI
+	ADDQ         $16, R12
+	SUBQ         $4, R13
+	JNZ          four
+	VZEROUPPER
+	RET
+
 // func productsAVX2(query *int8, codes *byte, n int, sums *int32, count int)
 //
 // A byte has the codes of four dimensions, n apart. Each of them is multiplied with the query's and

@@ -137,8 +137,10 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 	for first := 0; first < len(m.scales); first += blockRows {
 		n := min(blockRows, len(m.scales)-first)
 		dots(q.codes, m.rows(first, n), sums[:n])
-		for i, sum := range sums[:n] {
-			score := m.score(q, sum, first+i)
+		scales := m.scales[first : first+n]
+		for likely := q.plain.likely(sums[:n], scales, scales, *least); likely != 0; likely &= likely - 1 {
+			i := bits.TrailingZeros64(likely)
+			score := m.score(q, sums[i], first+i)
 			if float64(score) < *least {
 				continue
 			}
@@ -222,6 +224,7 @@ func (m *Matrix) Compact(keep func(row int) bool) (moved []int32) {
 type Query struct {
 	codes  []int16
 	scale  float64
+	plain  coarse  // for a first look at scores
 	coarse *coarse // see [Query.Coarsen]; nil: it is not
 }
 
@@ -232,6 +235,8 @@ func NewQuery(v []float32) *Query {
 	for i, x := range v {
 		q.codes[i] = int16(code(x, scale))
 	}
+	q.plain.worth = q.scale / 2 // it looks at sums twice as large
+	q.plain.narrowed()
 	return q
 }
 

@@ -115,7 +115,7 @@ const (
 // narrowed makes the bounds.
 func (c *coarse) narrowed() {
 	within := func(x float64) bool { return x > leastNarrow && x < mostNarrow }
-	c.narrow = within(c.worth) && within(c.spread) && c.slack < mostNarrow
+	c.narrow = within(c.worth) && (within(c.spread) || c.spread == 0) && c.slack < mostNarrow
 	up := func(x float64) float32 { return float32(x * (1 + roundedOff)) }
 	c.bounds = bounds{
 		sum:    3 * c.sum,

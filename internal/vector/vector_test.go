@@ -60,6 +60,69 @@ func TestDotKernelsAgree(t *testing.T) {
 	}
 }
 
+// Rows of some lengths are taken several at a time: each has its own sum, and nothing beyond is written.
+func TestDotsAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for _, dims := range []int{16, 255, 256, 257, 384} {
+		for count := range 14 {
+			query, rows := make([]int16, dims+1)[1:], make([]int8, dims*count+1)[1:]
+			for i := range query {
+				query[i] = int16(rng.IntN(255) - 127)
+			}
+			for i := range rows {
+				rows[i] = int8(rng.Uint32())
+			}
+			got, want := make([]int32, count+1), make([]int32, count+1)
+			got[count], want[count] = 42, 42
+			dots(query, rows, got[:count])
+			dotsPortable(query, rows, want[:count])
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d rows of %d: %v; want %v", count, dims, got, want)
+			}
+		}
+	}
+}
+
+// A scan visits the rows that reach a score, and no others: one that is equal to it, too, however large the numbers are.
+func TestAboveVisitsWhatReaches(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(23, 24))
+	for range 300 {
+		dims, size := []int{1, 16, 256}[rng.IntN(3)], math.Pow(10, float64(rng.IntN(70)-35))
+		m, codes := New(dims), make([]byte, dims)
+		for range 1 + rng.IntN(150) {
+			for i := range codes {
+				codes[i] = byte(rng.Uint32())
+			}
+			m.AppendQuantized(float32(size*rng.Float64()), codes)
+		}
+		query := unit(rng, dims)
+		for i := range query {
+			query[i] *= float32(math.Pow(10, float64(rng.IntN(3)-1)) / min(1, size))
+		}
+		q := NewQuery(query)
+		least := float64(m.Score(q, rng.IntN(m.Len()))) * (1 + 1e-7*float64(rng.IntN(3)-1))
+		var got, want []int
+		if err := m.Above(q, &least, func(row int, score float32) error {
+			if score != m.Score(q, row) {
+				t.Fatalf("row %d has the score %v; want %v", row, score, m.Score(q, row))
+			}
+			got = append(got, row)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for row := range m.Len() {
+			if float64(m.Score(q, row)) >= least {
+				want = append(want, row)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d dimensions, a size of %v, at least %v: rows %v; want %v", dims, size, least, got, want)
+		}
+	}
+}
+
 func TestDotDoesNotOverflow(t *testing.T) {
 	query, row := make([]int16, 131071), make([]int8, 131071)
 	for i := range row {

@@ -144,14 +144,9 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, f loci.Filter) (c loci
 		if !f.Selects(&r.Record) {
 			continue
 		}
-		c.Records++
-		c.Bytes += int64(len(r.Text))
-		c.Passages += int64(len(r.Passages))
-		if r.Live {
-			c.Live++
-			if len(r.Passages) > 0 && !f.Space.IsZero() && r.vectors[f.Space] == nil {
-				c.Unembedded++
-			}
+		page.Count(&f, &r.Record, &c)
+		if r.Live && len(r.Passages) > 0 && !f.Space.IsZero() && r.vectors[f.Space] == nil {
+			c.Unembedded++
 		}
 	}
 	return c, nil

@@ -136,8 +136,11 @@ func lacking(space int64) bson.D {
 
 // Count implements [loci.RecordLister].
 func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
+	var parts page.Parts
+	parts.Of(&filter)
 	err = s.read(ctx, t, "count", func(r *reading) error {
 		n = loci.Counts{}
+		parts.Forget()
 		space, _, err := r.space(filter.Space)
 		if err != nil {
 			return err
@@ -148,11 +151,16 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 			return err
 		}
 		if exact {
-			return r.aggregate(cRecord, []bson.D{is("$match", c.filter()), is("$group", counts(space))}, func(d *doc) error {
-				n = loci.Counts{
+			group := counts(space, filter.Each != nil)
+			return r.aggregate(cRecord, []bson.D{is("$match", c.filter()), is("$group", group)}, func(d *doc) error {
+				var kind, status string
+				if filter.Each != nil {
+					kind, status = d.string("kind"), d.string("status")
+				}
+				page.Add(&filter, loci.Kind(kind), status, loci.Counts{
 					Records: d.int("records"), Live: d.int("live"), Passages: d.int("passages"), Bytes: d.int("bytes"),
 					Unembedded: d.int("unembedded"),
-				}
+				}, &n)
 				return nil
 			})
 		}
@@ -161,7 +169,7 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	if filter.Space.IsZero() {
 		n.Unembedded = 0
 	}
-	return n, err
+	return n, parts.Tell(err)
 }
 
 // Held implements [loci.RecordLister].
@@ -181,10 +189,15 @@ func (s *Store) Held(ctx context.Context, t loci.Tenant) (held loci.Holding, err
 }
 
 // counts is the group of all that is counted.
-func counts(space int64) bson.D {
+func counts(space int64, apart bool) bson.D {
 	either := func(condition any) bson.D { return is("$sum", is("$cond", bson.A{condition, 1, 0})) }
-	return bson.D{
-		{Key: fID, Value: nil},
+	of, group := any(nil), bson.D(nil)
+	if apart { // each kind and status
+		of = bson.D{{Key: "kind", Value: "$kind"}, {Key: "status", Value: "$status"}}
+		group = bson.D{{Key: "kind", Value: is("$first", "$kind")}, {Key: "status", Value: is("$first", "$status")}}
+	}
+	return append(group, bson.D{
+		{Key: fID, Value: of},
 		{Key: "records", Value: is("$sum", 1)},
 		{Key: "live", Value: either("$live")},
 		{Key: "passages", Value: is("$sum", "$passage_count")},
@@ -192,7 +205,7 @@ func counts(space int64) bson.D {
 		{Key: "unembedded", Value: either(is("$and", bson.A{
 			"$live", is("$gt", bson.A{"$passage_count", 0}), is("$not", bson.A{is("$in", bson.A{space, "$spaces"})}),
 		}))},
-	}
+	}...)
 }
 
 // countSelected counts where Go has the last word.
@@ -208,13 +221,7 @@ func (r *reading) countSelected(filter *loci.Filter, c *conditions, space int64,
 		return err
 	}
 	return r.each(filter, func(record *loci.Record) {
-		n.Records++
-		n.Passages += int64(len(record.Passages))
-		n.Bytes += int64(len(record.Text))
-		if record.Live {
-			n.Live++
-		}
-		if unembedded[record.ID] {
+		if page.Count(filter, record, n); unembedded[record.ID] {
 			n.Unembedded++
 		}
 	})

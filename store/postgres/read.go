@@ -99,8 +99,11 @@ func (r *reading) page(q stmt, last bool) (found []loci.Record, err error) {
 
 // Count implements [loci.RecordLister].
 func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
+	var parts page.Parts
+	parts.Of(&filter)
 	err = s.read(ctx, t, "count", func(r *reading) error {
 		n = loci.Counts{}
+		parts.Forget()
 		c := about(r.t)
 		lacking := "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space = " +
 			"(SELECT n FROM loci.space WHERE tenant = $1 AND model = " + c.arg(
@@ -109,16 +112,24 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 			filter.Space.Dims,
 		) + "))"
 		if c.where(&filter, &r.t.names) {
-			q := "SELECT count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, coalesce(sum(octet_length(r.text)), 0)::bigint, " +
-				"coalesce(sum((" + lacking + ")::int), 0)::bigint FROM loci.record r WHERE " + c.String()
+			q, by := "SELECT ", ""
+			if filter.Each != nil {
+				q, by = q+"r.kind, r.status, ", " GROUP BY r.kind, r.status"
+			}
+			q += "count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, coalesce(sum(octet_length(r.text)), 0)::bigint, " +
+				"coalesce(sum((" + lacking + ")::int), 0)::bigint FROM loci.record r WHERE " + c.String() + by
 			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
-				n = loci.Counts{
+				var kind, status string
+				if filter.Each != nil {
+					kind, status, row = row.string(0), row.string(1), row[2:]
+				}
+				page.Add(&filter, loci.Kind(kind), status, loci.Counts{
 					Records:    row.int(0),
 					Live:       row.int(1),
 					Passages:   row.int(2),
 					Bytes:      row.int(3),
 					Unembedded: row.int(4),
-				}
+				}, &n)
 				return nil
 			}})
 		}
@@ -127,7 +138,7 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	if filter.Space.IsZero() {
 		n.Unembedded = 0
 	}
-	return n, err
+	return n, parts.Tell(err)
 }
 
 // Held implements [loci.RecordLister].
@@ -161,13 +172,7 @@ func (r *reading) countSelected(filter *loci.Filter, c *conditions, lacking stri
 		return err
 	}
 	return r.each(filter, func(record *loci.Record) {
-		n.Records++
-		n.Passages += int64(len(record.Passages))
-		n.Bytes += int64(len(record.Text))
-		if record.Live {
-			n.Live++
-		}
-		if unembedded[record.ID] {
+		if page.Count(filter, record, n); unembedded[record.ID] {
 			n.Unembedded++
 		}
 	})

@@ -205,7 +205,8 @@ func (s *Store) Records(
 	}
 	columns := shownColumns(&p, &filter, order)
 	brief := columns == briefColumns || columns == bodyColumns
-	taken, last := 0, loci.Record{} // last: the place of the last of a full page
+	shown := brief || columns == coreColumns || !p.Brief && !p.Core && !p.NoText // records have no more
+	taken, last := 0, loci.Record{}                                              // last: the place of the last of a full page
 	yield := func(r *loci.Record) bool {
 		if taken == limit {
 			next = page.RecordCursor(&last, p.Order)
@@ -225,7 +226,7 @@ func (s *Store) Records(
 		case len(out) == fullFrom: // the page is likely full: append would copy them several times
 			out = slices.Grow(out, limit-len(out))
 		}
-		if brief { // it has no more than is shown
+		if shown {
 			out = append(out, *r)
 		} else {
 			out = append(out, p.Shown(r))
@@ -290,22 +291,14 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	switch {
 	case counted(&filter):
 		query, args := keptCount(&filter)
-		err = f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
-			var part loci.Counts
-			err := rows.Scan(&part.Records, &part.Live, &part.Passages, &part.Bytes, &part.Unembedded)
-			n.Records, n.Live, n.Passages = n.Records+part.Records, n.Live+part.Live, n.Passages+part.Passages
-			n.Bytes, n.Unembedded = n.Bytes+part.Bytes, n.Unembedded+part.Unembedded
-			return true, err
-		})
+		err = f.counting(ctx, &filter, query, args, &n)
 	case exact:
-		query := "SELECT count(*), coalesce(sum(r.live), 0), coalesce(sum(r.passage_count), 0), coalesce(sum(octet_length(r.text)), 0), coalesce(sum(" + unembedded + "), 0) FROM record r WHERE " + c.String()
-		err = f.readRow(ctx, query, append(space, c.args...), &n.Records, &n.Live, &n.Passages, &n.Bytes, &n.Unembedded)
+		of, by := countOf(&filter, "r")
+		query := "SELECT " + of + "count(*), coalesce(sum(r.live), 0), coalesce(sum(r.passage_count), 0), coalesce(sum(octet_length(r.text)), 0), coalesce(sum(" + unembedded + "), 0) FROM record r WHERE " + c.String() + by
+		err = f.counting(ctx, &filter, query, append(space, c.args...), &n)
 	case filter.Space.IsZero():
 		err = f.recordsWith(ctx, recordColumns, &filter, nil, unordered, func(r *loci.Record) bool {
-			n.Records, n.Passages, n.Bytes = n.Records+1, n.Passages+int64(len(r.Passages)), n.Bytes+int64(len(r.Text))
-			if r.Live {
-				n.Live++
-			}
+			page.Count(&filter, r, &n)
 			return true
 		})
 	default:
@@ -315,13 +308,7 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		err = f.readRows(ctx, query, append(space, c.args...), func(rows *sql.Rows) (bool, error) {
 			r, err := scan.record(rows)
 			if err == nil && filter.Selects(&r) {
-				n.Records++
-				n.Passages += int64(len(r.Passages))
-				n.Bytes += int64(len(r.Text))
-				if r.Live {
-					n.Live++
-				}
-				if lacking {
+				if page.Count(&filter, &r, &n); lacking {
 					n.Unembedded++
 				}
 			}
@@ -332,6 +319,33 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		n.Unembedded = 0
 	}
 	return n, f.translate("count", err)
+}
+
+// countOf begins the columns of a count of table t, and ends the query, by what a filter wants to know.
+func countOf(filter *loci.Filter, t string) (columns, end string) {
+	if filter.Each == nil {
+		return "", ""
+	}
+	return t + ".kind, coalesce(" + t + ".status, ''), ", " GROUP BY " + t + ".kind, " + t + ".status"
+}
+
+// counting adds up the rows of a count.
+func (f *file) counting(
+	ctx context.Context, filter *loci.Filter, query string, args []any, n *loci.Counts,
+) error {
+	var part loci.Counts
+	var kind, status string
+	dest := []any{&kind, &status, &part.Records, &part.Live, &part.Passages, &part.Bytes, &part.Unembedded}
+	if filter.Each == nil {
+		dest = dest[2:]
+	}
+	return f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
+		if err := rows.Scan(dest...); err != nil {
+			return false, err
+		}
+		page.Add(filter, loci.Kind(kind), status, part, n)
+		return true, nil
+	})
 }
 
 // Namespaces implements [loci.RecordLister].

@@ -62,6 +62,9 @@ func (s *Store) Match(
 	return hits, f.translate("search", err)
 }
 
+// seenState is where the state of the file lies that the first question of a call has seen, see [loci.Probe].Shared.
+type seenState struct{}
+
 func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
 	load := func(ids []loci.ID) (records []loci.Record, err error) {
 		all := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids}
@@ -72,9 +75,14 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		return records, err
 	}
 	x := &f.search
-	var seq int64
-	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
-		return nil, err
+	seq, known := p.Shared[seenState{}].(int64)
+	if !known {
+		if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
+			return nil, err
+		}
+		if p.Shared != nil {
+			p.Shared[seenState{}] = seq
+		}
 	}
 	var need ticket
 	defer func() { x.loading.Leave(need) }()

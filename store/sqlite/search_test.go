@@ -9,6 +9,37 @@ import (
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
+// Questions of one call read the state of the file once, and questions that share nothing do so each.
+func TestQuestionsOfACallAskOnce(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	here := loci.Filter{Within: []loci.Namespace{{"u"}}}
+	ask := func(shared map[any]any) int {
+		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus", Shared: shared}, here, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(hits)
+	}
+	shared := map[any]any{}
+	ask(shared)
+	before, ok := shared[seenState{}].(int64)
+	if !ok {
+		t.Fatal("what a question saw of the file is not shared")
+	}
+	r := loci.Record{ID: loci.ID{1}, Kind: "fact", Namespace: here.Within[0], Version: 1, Live: true, Text: "walrus",
+		Passages: []loci.Span{{Start: 0, End: 6}}}
+	if err := s.Apply(t.Context(), testTenant, loci.Change{Put: []loci.Put{{Record: r}}}); err != nil {
+		t.Fatal(err)
+	}
+	if ask(shared); shared[seenState{}] != before {
+		t.Error("a second question of a call reads the state of the file again")
+	}
+	if ask(nil) != 1 || ask(map[any]any{}) != 1 {
+		t.Error("another call does not find what was written")
+	}
+}
+
 // A search loads the kinds it asks for and no others. Records that are not searched are in no
 // shard, and are not read to find that out.
 func TestASearchLoadsItsKindsAlone(t *testing.T) {

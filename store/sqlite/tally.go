@@ -107,11 +107,16 @@ func keptCount(filter *loci.Filter) (query string, args []any) {
 	if filter.Gone {
 		c.add("NOT t.live")
 	}
-	query = `SELECT coalesce(sum(t.records), 0), coalesce(sum(t.records * t.live), 0), coalesce(sum(t.passages), 0),
-		coalesce(sum(t.bytes), 0), coalesce(sum(t.searched), 0) FROM tally t WHERE ` + c.String()
+	of, by := countOf(filter, "t")
+	query = "SELECT " + of + `coalesce(sum(t.records), 0), coalesce(sum(t.records * t.live), 0), coalesce(sum(t.passages), 0),
+		coalesce(sum(t.bytes), 0), coalesce(sum(t.searched), 0) FROM tally t WHERE ` + c.String() + by
 	args = c.args
 	if !filter.Space.IsZero() && !filter.Gone { // what is not live is not searched, and lacks no vectors
-		query += ` UNION ALL SELECT 0, 0, 0, 0, -coalesce(sum(t.embedded), 0) FROM tally_vector t
+		of := ""
+		if filter.Each != nil {
+			of = "'', '', "
+		}
+		query += " UNION ALL SELECT " + of + `0, 0, 0, 0, -coalesce(sum(t.embedded), 0) FROM tally_vector t
 			WHERE t.space = (SELECT n FROM space WHERE model = ? AND dims = ?) AND ` + embedded.String()
 		args = slices.Concat(args, []any{filter.Space.Model, filter.Space.Dims}, embedded.args)
 	}
@@ -119,8 +124,9 @@ func keptCount(filter *loci.Filter) (query string, args []any) {
 		expired := *filter
 		expired.Expired = true
 		off, _ := where(&expired)
-		query += " UNION ALL SELECT -count(*), -coalesce(sum(r.live), 0), -coalesce(sum(r.passage_count), 0), -coalesce(sum(octet_length(r.text)), 0), -coalesce(sum(" +
-			unembedded + "), 0) FROM record r INDEXED BY record_expiry WHERE " + off.String()
+		of, by := countOf(filter, "r")
+		query += " UNION ALL SELECT " + of + "-count(*), -coalesce(sum(r.live), 0), -coalesce(sum(r.passage_count), 0), -coalesce(sum(octet_length(r.text)), 0), -coalesce(sum(" +
+			unembedded + "), 0) FROM record r INDEXED BY record_expiry WHERE " + off.String() + by
 		args = slices.Concat(args, []any{filter.Space.Model, filter.Space.Dims}, off.args)
 	}
 	return query, args

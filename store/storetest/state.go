@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/big"
 	"reflect"
@@ -24,6 +25,7 @@ type state struct {
 	Links      map[loci.ID][]loci.Link
 	Replies    map[string]*loci.Reply
 	Counts     map[loci.Space]loci.Counts
+	Parts      map[string]loci.Counts // by kind, status and what else is asked for
 	Namespaces []loci.Namespace
 	Spaces     map[loci.Space]int64
 	Active     loci.Space
@@ -31,6 +33,44 @@ type state struct {
 	Hits       [][]loci.Hit
 	Chain      loci.Chain
 	Held       loci.Holding
+}
+
+// countParts counts what a filter selects in parts, which must add up to the whole, each to what there is of it.
+func (out *state) countParts(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, f loci.Filter) {
+	t.Helper()
+	if out.Parts == nil {
+		out.Parts = map[string]loci.Counts{}
+	}
+	parts, sum := map[[2]string]loci.Counts{}, loci.Counts{}
+	add := func(to *loci.Counts, c loci.Counts) {
+		to.Records, to.Live, to.Passages = to.Records+c.Records, to.Live+c.Live, to.Passages+c.Passages
+		to.Bytes, to.Unembedded = to.Bytes+c.Bytes, to.Unembedded+c.Unembedded
+	}
+	f.Each = func(kind loci.Kind, status string, c loci.Counts) {
+		part := parts[[2]string{string(kind), status}]
+		add(&part, c)
+		parts[[2]string{string(kind), status}] = part
+		add(&sum, c)
+	}
+	whole, err := s.Count(ctx, tenant, f)
+	f.Each = nil
+	if without, withoutErr := s.Count(ctx, tenant, f); err != nil || withoutErr != nil || whole != without {
+		t.Fatalf("a count in parts is %+v, %v; without %+v, %v", whole, err, without, withoutErr)
+	}
+	if whole.Unembedded = 0; sum != whole {
+		t.Fatalf("parts of a count add up to %+v; want %+v", sum, whole)
+	}
+	f.Space = loci.Space{}
+	for of, part := range parts {
+		if part == (loci.Counts{}) {
+			continue
+		}
+		f.Kinds, f.Statuses = []loci.Kind{loci.Kind(of[0])}, []string{of[1]}
+		if want, err := s.Count(ctx, tenant, f); err != nil || part != want {
+			t.Fatalf("of %q there are %+v in parts; want %+v, %v", of, part, want, err)
+		}
+		out.Parts[fmt.Sprint(of, f.NotLive, f.Expired, f.Tags)] = part
+	}
 }
 
 // A watch is what a state looks at beside the records there are.
@@ -88,6 +128,12 @@ func stateOf(ctx context.Context, t tester, s loci.Store, tenant loci.Tenant, w 
 		records, err := s.Unembedded(ctx, tenant, space, loci.ID{}, 1000)
 		must("Unembedded", err)
 		out.Unembedded[space] = recordIDs(records)
+	}
+	for _, f := range []loci.Filter{
+		{Space: spaceA, NotLive: true}, {At: at(1 << 20), Expired: true}, {Tags: []string{"t"}},
+	} {
+		f.Within = everywhere
+		out.countParts(ctx, t, s, tenant, f)
 	}
 	out.Namespaces, err = s.Namespaces(ctx, tenant, everything)
 	must("Namespaces", err)

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
 	"runtime"
 	"slices"
@@ -164,10 +163,6 @@ type place struct {
 	entry uint32
 }
 
-func (p place) order(other place) int {
-	return cmp.Or(cmp.Compare(p.part, other.part), cmp.Compare(p.entry, other.entry))
-}
-
 // scoring is a part with the scores of one probe.
 type scoring struct {
 	part
@@ -217,6 +212,7 @@ type scratch struct {
 	touched []uint32  // passages with a word of the query, of those that are scored
 	room    []posting // of the term at hand, where they do not lie as a list
 
+	likely  []uint64  // a bit for each entry, zero when not in use: see [search.note]
 	sums    []float32 // by passage; zero when not in use: see [search.touch]
 	summed  []uint32  // passages with a sum
 	targets targets

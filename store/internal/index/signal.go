@@ -109,7 +109,7 @@ func (sh *scoring) eachTagged(
 func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
 	least := math.Inf(-1)
-	var begun []place // those that were looked at already, in order
+	begun := false // likely ones were looked at
 	take := func(i int, n uint32, score float64) error {
 		if score < least {
 			return nil
@@ -127,7 +127,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if by.sees != nil && !by.sees(sh, n, score) {
 			return nil
 		}
-		if _, found := slices.BinarySearchFunc(begun, at, place.order); found {
+		if begun && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
 			return nil // it was taken or refused
 		}
 		ok, err := s.selected(r.at)
@@ -149,7 +149,9 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 			}
 		}
 	}
-	begun = slices.SortedFunc(slices.Values(likely), place.order)
+	if begun = len(likely) > 0; begun {
+		defer s.note(likely)()
+	}
 	for i := range s.parts {
 		sh := &s.parts[i]
 		if err := by.each(sh, &least, func(n uint32, score float64) error { return take(i, n, score) }); err != nil {
@@ -157,6 +159,22 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		}
 	}
 	return t.sorted(), nil
+}
+
+// note notes entries in the memory of their parts, until the function that it returns is called.
+func (s *search) note(entries []place) (forget func()) {
+	for i := range s.parts {
+		sh := &s.parts[i]
+		sh.likely = resize(sh.likely, (sh.allEntries()+63)/64)
+	}
+	for _, at := range entries {
+		s.parts[at.part].likely[at.entry/64] |= 1 << (at.entry % 64)
+	}
+	return func() {
+		for _, at := range entries {
+			s.parts[at.part].likely[at.entry/64] = 0
+		}
+	}
 }
 
 // bestInTime returns the best entries among those created inside of some times.

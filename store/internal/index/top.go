@@ -46,49 +46,53 @@ func (t *top) full() bool { return len(t.heap) == t.limit }
 // push adds an entry, in place of the worst one when the list is full.
 func (t *top) push(r ranked) {
 	if t.full() {
-		t.heap[0] = r
-		t.sink()
+		t.sink(&r)
 		return
 	}
 	t.heap = append(t.heap, r)
-	for i := len(t.heap) - 1; i > 0; {
+	i := len(t.heap) - 1
+	for i > 0 {
 		parent := (i - 1) / 2
-		if !t.heap[parent].before(&t.heap[i]) {
-			return
+		if !t.heap[parent].before(&r) {
+			break
 		}
-		t.heap[i], t.heap[parent] = t.heap[parent], t.heap[i]
+		t.heap[i] = t.heap[parent]
 		i = parent
 	}
+	t.heap[i] = r
 }
 
-// sink moves the entry in front away from it while one behind it is worse.
-func (t *top) sink() {
-	for i := 0; ; {
-		worst := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {
-			if t.heap[worst].before(&t.heap[child]) {
-				worst = child
-			}
+// sink puts an entry into the place of the one in front, behind those that are worse: each of them moves once.
+func (t *top) sink(r *ranked) {
+	i, n := 0, len(t.heap)
+	for child := 1; child < n; child = 2*i + 1 {
+		if child+1 < n && t.heap[child].before(&t.heap[child+1]) {
+			child++
 		}
-		if worst == i {
-			return
+		if !r.before(&t.heap[child]) {
+			break
 		}
-		t.heap[i], t.heap[worst] = t.heap[worst], t.heap[i]
-		i = worst
+		t.heap[i] = t.heap[child]
+		i = child
 	}
+	t.heap[i] = *r
 }
 
-// sorted returns the entries, best first.
+// sorted returns the entries, best first. What is sorted are numbers: entries are large.
 func (t *top) sorted() []place {
-	slices.SortFunc(t.heap, func(a, b ranked) int {
-		if a.before(&b) {
+	order := make([]int, len(t.heap))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		if t.heap[i].before(&t.heap[j]) {
 			return -1
 		}
 		return 1
 	})
-	places := make([]place, len(t.heap))
-	for i, r := range t.heap {
-		places[i] = r.at
+	places := make([]place, len(order))
+	for n, i := range order {
+		places[n] = t.heap[i].at
 	}
 	return places
 }

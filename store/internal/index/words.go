@@ -59,6 +59,9 @@ func (s *search) measure(sequences bool) {
 	}
 }
 
+// parsed is where the query lies that the first question of a call has taken apart, see [loci.Probe].Shared.
+type parsed struct{}
+
 // scoreWords finds out what BM25 needs with the statistics of all shards together, and what the
 // phrases of the query leave over.
 func (s *search) scoreWords(p loci.Probe) error {
@@ -66,7 +69,12 @@ func (s *search) scoreWords(p loci.Probe) error {
 	if s.passages == 0 {
 		return nil
 	}
-	q := retrieval.Parse(p.Text, maxQueryTerms)
+	q, known := p.Shared[parsed{}].(retrieval.Query)
+	if !known {
+		if q = retrieval.Parse(p.Text, maxQueryTerms); p.Shared != nil {
+			p.Shared[parsed{}] = q
+		}
+	}
 	if p.Quick {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}

@@ -83,6 +83,11 @@ func run(ctx context.Context, root string, write bool) error {
 	}
 	modules = append(modules, module{"Unicode CLDR, names of emoji (cldr-annotations-modern)", "45.0.0",
 		filepath.Join(root, "internal", "retrieval", "testdata", "cldr")})
+	vocabularies, err := dataOf(ctx, root, "github.com/tiktoken-go/tokenizer") // internal/token/*.tokens
+	if err != nil {
+		return err
+	}
+	modules = append(modules, vocabularies)
 	notice, refused := &bytes.Buffer{}, []error{}
 	fmt.Fprint(
 		notice,
@@ -157,6 +162,21 @@ func inProgram(ctx context.Context, root string) ([]module, error) {
 	return append(
 		[]module{standard},
 		slices.SortedFunc(maps.Values(found), func(a, b module) int { return strings.Compare(a.Path, b.Path) })...), nil
+}
+
+// dataOf is a module whose data is in the program, and nothing that is compiled.
+func dataOf(ctx context.Context, root, path string) (m module, err error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}", path)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return m, fmt.Errorf("%v: %w", cmd.Args, err)
+	}
+	f := strings.Fields(string(out))
+	if len(f) != 3 {
+		return m, fmt.Errorf("%v says %q: go mod download brings the module", cmd.Args, out)
+	}
+	return module{"vocabularies of " + f[0], f[1], f[2]}, nil
 }
 
 // named are the files that say on what terms a module comes.
