@@ -57,7 +57,7 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bo
 		t := rank.Text{
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
-			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
+			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together, Wish: h.Wish, Wanted: h.Wanted,
 		}
 		if len(times) > 0 {
 			t.InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
