@@ -50,6 +50,10 @@ var wishWords = wordSet("prefers dislikes hates avoids likes loves enjoys refuse
 var orders = phrases(`always,never,please always,please never,please don't ever,don't ever,do not ever,from now on,whenever i ask,when i ask,
 	whenever i,any time i ask,every time i ask,only ever,make sure to always,be sure to always,in future,in the future`)
 
+// noOrders follow "always" and "never" where a sentence lacks its "I am" or "it is".
+var noOrders = wordSet(`a an the at in on up so too very really such been great good nice fun glad happy proud thankful grateful amazing lovely
+	here there thought knew heard had was were got felt saw went did done seen said mind more again before know wonderful better worth love`)
+
 // whens are what asksWhen begins with.
 var whens = wordSet("when whenever if")
 
@@ -66,10 +70,20 @@ func (t *tokenizer) wish(lower string, start int) {
 	case !t.wished && t.isWish(lower, rest):
 		t.wished = true
 		t.yield(Token{Text: WishTerm, Kind: Wish})
-	case !t.ordered && (t.opening && saysOneOf(orders, "", rest) || whens[lower] && saysOneOf(asksWhen, "", rest)):
+	case !t.ordered && (t.opening && isOrder(lower, rest) || whens[lower] && saysOneOf(asksWhen, "", rest)):
 		t.ordered = true
 		t.yield(Token{Text: OrderTerm, Kind: Wish})
 	}
+}
+
+// isOrder reports whether a sentence begins with an order. "Always great to see you" and "Never thought so" are none.
+func isOrder(lower, sentence string) bool {
+	if !saysOneOf(orders, "", sentence) {
+		return false
+	}
+	next, _ := cutWord(sentence[len(lower):])
+	next = strings.ToLower(next)
+	return lower != "always" && lower != "never" || !noOrders[next] && !strings.HasSuffix(next, "ed") && !strings.HasSuffix(next, "ing")
 }
 
 // isWish reports whether a text from some word on says what somebody likes or avoids.
@@ -142,16 +156,16 @@ var adviceWords = wordSet("recommend recommendation recommendations suggest sugg
 
 // advicePhrases do so, or ask for something to be done, where a sentence begins.
 var advicePhrases = phrases(`help,can you,could you,would you,will you,please,should i,should we,shall i,shall we,may i,could i,could we,can i,can we,
-	how should,how can i,how can we,how could i,how could we,how would you,how shall,what should i,what should we,what shall,
-	what can i,what can we,what could i,what could we,what would you,what would be,what is the best,what's the best,
-	what are some,what are the best,what are good,what do you think,where should,where can i,where can we,where could,
-	where shall,when should,when shall,which should,which would,which one should,who should,whom should,is it better,
+	how can i,how can we,how could i,how could we,how shall,what should i,what should we,what shall,what can i,what can we,
+	what could i,what could we,what would you,what would be,what is the best,what's the best,what are some,what are the best,
+	what are good,what do you think,where can i,where can we,where shall,when shall,which would,which one should,is it better,
 	is there a good,are there any,any idea,any ideas,any good,any tips,do you have any,do you know any,give,tell,show,write,plan,
 	create,make,design,draft,explain,summarise,summarize,book,order,find,pick,choose,list,build,implement,generate,compare,
 	describe,organise,organize,prepare,arrange,set up,schedule,translate,refactor,review,fix,i need,i'm looking for,
 	i am looking for,i'm planning,i am planning,i'm trying to decide,i want to,i'd like,i would like,i'm thinking,i am thinking,
 	i'm considering,i am considering,i'm looking to,i am looking to,we need,we want to,let's,walk me through,teach,outline,
-	would a,would an,would it,would this,would that,would the`)
+	would a,would an,would it,would this,would that,would the,how should i,how should we,where should i,where should we,
+	when should i,when should we,who should i,who should we,whom should i,whom should we,how would you suggest`)
 
 // shoulds ask for advice inside of a sentence.
 var shoulds = phrases("should i,should we")
@@ -162,6 +176,7 @@ var recordWords = wordSet(`did were had happen happened happens said told asked 
 
 // aimOf is what a query is for.
 func aimOf(text string) (aim Aim) {
+	facts := false
 	for i, opening := 0, true; i < len(text); {
 		if !isLetter(text[i]) {
 			opening = opening || strings.IndexByte(".!?\n,;:", text[i]) >= 0
@@ -176,11 +191,16 @@ func aimOf(text string) (aim Aim) {
 		switch {
 		case recordWords[lower]:
 			return ForRecord
+		case lower == "does" || lower == "has": // of somebody, or something: "What advice does Ann give?"
+			facts = true
 		case adviceWords[lower], opening && saysOneOf(advicePhrases, "", text[i:]),
 			lower == "should" && saysOneOf(shoulds, "", text[i:]):
 			aim = ForAdvice
 		}
 		opening, i = false, i+len(word)
+	}
+	if facts {
+		return ForFacts
 	}
 	return aim
 }
