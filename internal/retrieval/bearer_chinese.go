@@ -56,11 +56,13 @@ func chineseRole(text string) (role, rest string) {
 func chineseName(text string, called bool) string {
 	_, first := utf8.DecodeRuneInString(text)
 	second, width := utf8.DecodeRuneInString(text[first:])
-	if name := text[:first+width]; width > 0 && isHan(text[first:]) && isHan(text) && !noNames[name] && !functionWords[string(second)] &&
-		(called || strings.Contains(surnames, text[:first])) {
-		return name
+	name := text[:first+width]
+	switch {
+	case width == 0, !isHan(text), !isHan(text[first:]), noNames[name], functionWords[string(second)],
+		!called && !strings.Contains(surnames, text[:first]):
+		return ""
 	}
-	return ""
+	return name
 }
 
 // bearRun yields who bears a role by a run of Chinese in a stored text.
@@ -73,7 +75,8 @@ func (t *tokenizer) bearRun(run string) {
 					name = chineseName(behind, i > 0)
 				}
 			}
-			if before, ok := strings.CutSuffix(run[:at], "是"); ok && rest == "" && utf8.RuneCountInString(before) <= longestChineseRole {
+			before, is := strings.CutSuffix(run[:at], "是")
+			if is && rest == "" && utf8.RuneCountInString(before) <= longestChineseRole {
 				name = chineseName(before, false) // 周志强是我堂弟
 			}
 			if name != "" {

@@ -84,7 +84,8 @@ func (s *search) addWish(sh *scoring, e *seen, h *loci.Hit) {
 		return
 	}
 	for mark, list := range sh.wishes {
-		at, _ := slices.BinarySearchFunc(list, e.first, func(p posting, n uint32) int { return int(p.Passage) - int(n) })
+		behind := func(p posting, n uint32) int { return int(p.Passage) - int(n) }
+		at, _ := slices.BinarySearchFunc(list, e.first, behind)
 		for ; at < len(list) && list[at].Passage < e.first+e.passages; at++ {
 			if list[at].Count > 0 {
 				h.Wish = max(h.Wish, s.wishes[mark].part)
