@@ -56,6 +56,7 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bo
 		h := &hits[i]
 		t := rank.Text{
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
+			Wish: h.Wish, Wanted: h.Wanted,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
 			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}
@@ -89,6 +90,5 @@ type Claim = retrieval.Claim
 // Sentences cuts a text into its sentences.
 func Sentences(text string) []string { return retrieval.Sentences(text) }
 
-// Digest picks the claims that say most about the whole, the most telling first, while
-// fits says that there is room for one more.
+// Digest picks the claims that say most about the whole, the most telling first, while fits says that one more has room.
 func Digest(claims []Claim, fits func(i int) bool) []int { return retrieval.Digest(claims, fits) }

@@ -46,6 +46,11 @@ const (
 	signerShare = 0.08
 	othersPart  = 0.7
 
+	// What a text is more like the query if it says how somebody wants things, as a part of what it is like it,
+	// and for a request what it is like it at least.
+	wishLike  = 0.5
+	wishShare = 0.2
+
 	// What is left of a sum if the query asks for nothing: the best of all is then less
 	// likely than what has nothing in common with a real question often is.
 	idlePart = 0.1
@@ -130,8 +135,10 @@ type Text struct {
 	Long                    float64 // how long the passages searched are, 0 to 1
 	InTime                  float64 // how well its time is the one the query names, 0 to 1
 	Speaker                 Speaker
-	Signed, Named           bool   // it begins with the name of who says it; the query names that
-	Beside                  [4]int // two before, before, after, two after: their numbers, or None
+	Signed, Named           bool    // it begins with the name of who says it; the query names that
+	Wish                    float64 // how much it counts that it says how somebody wants things, 0 to 1
+	Wanted                  bool    // the query asks for what that bears on
+	Beside                  [4]int  // two before, before, after, two after: their numbers, or None
 }
 
 // Parts are what the score of a text is the sum of.
@@ -245,7 +252,7 @@ func own(t *Text, s *Settings) (p Parts) {
 	}
 	p.Keyword = part * (1 - weight) * min(1, t.KeywordShare) * math.Pow(t.Covered, coveragePower)
 	if t.Embedded {
-		p.Vector = part * weight * s.Scale.likeness(t.Similarity)
+		p.Vector = part * weight * t.likeness(s)
 	}
 	if !s.Sequences {
 		return p
@@ -255,6 +262,20 @@ func own(t *Text, s *Settings) (p Parts) {
 	}
 	p.Context = part * s.ContextShare * min(1, t.Context) * t.ContextCovered
 	return p
+}
+
+// likeness is how much a text is like the query, 0 to 1. A request and a wish that bears on it are less alike than
+// a question and its answer.
+func (t *Text) likeness(s *Settings) float64 {
+	like := s.Scale.likeness(t.Similarity)
+	if t.Wish == 0 {
+		return like
+	}
+	more := float64(wishLike * like)
+	if t.Wanted {
+		more += wishShare
+	}
+	return min(1, like+float64(t.Wish*more))
 }
 
 // likeness scales a cosine to 0…1.

@@ -24,11 +24,12 @@ type Token struct {
 	alone    bool // with no content beside it
 	sentence bool // in a run with function characters: not only a word
 
-	run, at  int  // of pairs: the number of the run, from 1, and of the first character in it, from 0
-	small    bool // of queries: carries no meaning in the language they may be in
-	chained  bool // of queries: a hyphen joins it to another word
-	owned    bool // of queries: it follows a possessive
-	optional bool // of queries: it counts where it is found, and is not missed
+	run, at  int    // of pairs: the number of the run, from 1, and of the first character in it, from 0
+	small    bool   // of queries: carries no meaning in the language they may be in
+	chained  bool   // of queries: a hyphen joins it to another word
+	owned    bool   // of queries: it follows a possessive
+	role     string // of pairs in queries: what they say that somebody is to the writer
+	optional bool   // of queries: it counts where it is found, and is not missed
 }
 
 // Kind says what a token is of its text.
@@ -46,6 +47,7 @@ const (
 	Inflected             // the stem of a word in a language other than English; see stemMark
 	Role                  // what somebody is to the writer: "daughter" of "my daughter Mia"; see [tokenizer.bear]
 	Bearer                // who that is; it follows the role
+	Wish                  // a mark of what the text says how somebody wants things; see [tokenizer.wish]
 )
 
 // HasPosition reports whether tokens of the kind follow one another in the text.
@@ -96,6 +98,8 @@ type tokenizer struct {
 	open     bool     // a sign came last
 
 	bearing bearing
+
+	wished, ordered bool // the text has said how somebody wants things
 
 	opening bool   // no word of the sentence came yet
 	modal   string // "will" or "may" at the opening: a name, unless a question follows
@@ -225,6 +229,7 @@ func (t *tokenizer) single(word string, start, end int, n naming) {
 	t.wordWithStems(lower, start, end)
 	if !t.query {
 		t.bear(lower, start, end, shape)
+		t.wish(lower, start)
 	}
 	switch {
 	case !shape.capital || n == never || lower == "i" || !stopWords[lower]:
@@ -335,6 +340,12 @@ func (t *tokenizer) endRun() {
 	if t.query {
 		t.named(run)
 		t.counted(run, t.runEnd-len(run))
+	} else {
+		t.bearRun(run)
+	}
+	role, roleEnd := "", -1
+	if t.query {
+		role, roleEnd = roleAt(run)
 	}
 	mark := func(i int) bool { return i < 0 || i >= len(function) || function[i] }
 	_, width := utf8.DecodeRuneInString(run)
@@ -347,6 +358,9 @@ func (t *tokenizer) endRun() {
 			c.function, c.sentence = mark(i), true
 			c.alone = single || !c.function && mark(i-1) && mark(i+1) && (isHan(c.Text) || isHangul(c.Text))
 			pair.function, pair.mixed = c.function && mark(i+1), c.function != mark(i+1)
+		}
+		if i == roleEnd {
+			pair.role = role
 		}
 		t.yield(c)
 		if after > 0 {

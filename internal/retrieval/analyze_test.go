@@ -65,7 +65,7 @@ func TestAnalyze(t *testing.T) {
 		"That's it. I am, I was":    "that it i am i was",
 		// Forms.
 		"went goes bought mice children": "go go buy mous child",
-		"favourite favorite organised":   "favorit favorit organ",
+		"favourite favorite organised":   "favorit (\x04wish) favorit organ",
 		"travelled traveling centres":    "travel travel center",
 		"Lucas Luca Carlos evening even": "lucas luca carlos evening even",
 		"universities universe organs":   "university universe organs",

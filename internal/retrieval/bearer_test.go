@@ -21,6 +21,48 @@ func saidOf(text string) (out []string) {
 }
 
 // A text says who bears a role where a name stands beside a word for it that is the writer's own.
+// Chinese writes a role and a name without a space between them.
+func TestChineseRoles(t *testing.T) {
+	for text, want := range map[string]string{
+		"我堂弟周志强在银行上班":    "堂弟 周志",
+		"我的室友林刚的电话是123":  "室友 林刚",
+		"我女儿叫李娜。":        "女儿 李娜",
+		"我女儿名叫米娅":        "女儿 米娅",
+		"胡敏是我嫂子。":        "嫂子 胡敏",
+		"昨天，我们的高中同学林芳来了": "高中同学 林芳",
+		"我妈去了，我爸王强没去":    "爸爸 王强",
+		"我女儿高兴地笑了":       "",
+		"我妈妈马上就来":        "",
+		"我妈妈叫我起床":        "",
+		"我堂弟是8月27日出生的":   "",
+		"那个人是我老板":        "",
+		"我":              "",
+		"我女儿高":           "",
+		"他堂弟周志强":         "",
+	} {
+		got := ""
+		Analyze(text, func(k Token) {
+			if k.Kind == Role || k.Kind == Bearer {
+				got += " " + k.Text[1:]
+			}
+		})
+		if got = strings.TrimSpace(got); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for query, want := range map[string]string{"我堂弟在哪上班？": "堂弟", "我的高中同学多大": "高中同学", "堂弟在哪": "", "我在哪": ""} {
+		got := ""
+		for _, w := range Parse(query, 20).Words {
+			for _, role := range w.Roles {
+				got += role[1:]
+			}
+		}
+		if got != want {
+			t.Errorf("%s: role %q, want %q", query, got, want)
+		}
+	}
+}
+
 func TestTextsSayWhoBearsARole(t *testing.T) {
 	for text, want := range map[string]string{
 		"My daughter Mia is nine.":                           "daughter mia",

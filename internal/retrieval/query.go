@@ -13,6 +13,7 @@ type Query struct {
 	Words    []QueryWord // distinct, in order
 	Phrases  [][]string  // each the terms of words that follow one another; all are required
 	Prefixes []string    // beginnings of words, folded; distinct
+	Aim      Aim         // of it
 	English  bool        // its small words are English rather than of another language that has stems
 }
 
@@ -112,7 +113,7 @@ func Parse(text string, limit int) Query {
 		}
 	}
 	_, others, english := countSmall(fold(plain))
-	q.English = english > others
+	q.English, q.Aim = english > others, aimOf(plain)
 	c := collector{limit: limit}
 	analyze(plain, true, c.token)
 	q.Words = c.words(len(q.Prefixes) == 0)
@@ -312,6 +313,8 @@ func (c *collector) token(t Token) {
 		if misspellable(t.Text) {
 			w.Spelling = t.Text
 		}
+	case t.role != "":
+		w.Roles, w.word = []string{string(rune(roleMark)) + t.role}, t.Text
 	case t.Kind == Character, t.Kind == Pair && !t.optional:
 	default:
 		w.lone = true

@@ -99,6 +99,7 @@ func searches() []testCase {
 		filterCases,
 		matchCases,
 		bearerCases,
+		wishCases,
 		sequenceCases,
 		phraseCases,
 		selectionCases,

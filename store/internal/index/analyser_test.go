@@ -13,7 +13,7 @@ import (
 )
 
 // analysed is what the analyser of this version makes of the texts below.
-const analysed = "724f047b4e1bbb3e"
+const analysed = "4bded82cbb1cf734"
 
 // formsOfLanguages are texts for rules that [endings] do not reach: those of names, signs and other scripts.
 var formsOfLanguages = []string{
@@ -22,6 +22,8 @@ var formsOfLanguages = []string{
 	"universities policing centre organised travelled went mice twenty Lucas evening's jewellery colour analyse",
 	"O'Brien, l'eau, don't, v1.2.3, 1,000, p.m., U.S., AC/DC, KX71ABC, 10:30, AT&T, C#, .NET, getHTTPServer, room12, Will went. May the",
 	"My daughter Mia and our dog, Rex, know Anna, who is my boss. Anna is my boss. My son is called Oskar; my sister-in-law Griet. my sons Tom and Bo",
+	"I can't stand crowds. Always ask me when I ask about trains; wool makes me itch, and he prefers tea",
+	"我堂弟周志强在银行上班。胡敏是我嫂子，我女儿名叫米娅",
 	"Meine Mutter Ingrid wohnt hier. Mi amiga Lucía; ma sœur s'appelle Élodie. Моя подруга Ольга",
 }
 

@@ -104,8 +104,13 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits := make(map[place]*loci.Hit, max(len(byWord), len(byVector), len(byTime)))
-	for _, list := range [][]place{byWord, byVector, byTime} {
+	byWish, err := s.bestWishes(limit)
+	if err != nil {
+		return nil, err
+	}
+	others := append(byTime, byWish...)
+	hits := make(map[place]*loci.Hit, max(len(byWord), len(byVector), len(others)))
+	for _, list := range [][]place{byWord, byVector, others} {
 		for _, at := range list {
 			hits[at] = nil // until they are counted
 		}
@@ -117,11 +122,11 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	for i, at := range byVector {
 		s.hit(hits, at).VectorRank = i + 1
 	}
-	for _, at := range byTime {
+	for _, at := range others {
 		s.hit(hits, at)
 	}
 	if p.Sequences {
-		if err := s.addNeighbours(hits, slices.Concat(byWord, byVector, byTime)); err != nil {
+		if err := s.addNeighbours(hits, slices.Concat(byWord, byVector, others)); err != nil {
 			return nil, err
 		}
 	}
@@ -175,8 +180,9 @@ type scoring struct {
 	matrix   *vector.Matrix
 	query    *vector.Query // of the search; nil: none, or no vector to compare with it
 	rows     []uint32
-	gone     bool     // some of its passages are removed
-	tagged   []uint64 // a bit for each entry that has the tags of the filter; nil: look at each
+	gone     bool         // some of its passages are removed
+	wishes   [2][]posting // by mark; nil: not asked for
+	tagged   []uint64     // a bit for each entry that has the tags of the filter; nil: look at each
 }
 
 // cover takes the parts of a shard into a search.
@@ -186,7 +192,7 @@ func (s *search) cover(sh *shard) {
 		matrix, rows := p.embeddings()
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
-			passages, matrix, nil, rows, p.alive().passages < len(passages), p.withTags(s.filter.Tags)})
+			passages, matrix, nil, rows, p.alive().passages < len(passages), [2][]posting{}, p.withTags(s.filter.Tags)})
 	}
 }
 
@@ -278,6 +284,9 @@ type search struct {
 	coarseAbove, skipFrom, readCost int
 	bm25
 
+	wishes   [2]wishing // by mark
+	requests bool       // the query asks for advice, or for something to be done
+
 	made   []*loci.Hit // in within, and then elsewhere
 	within []loci.Hit
 	more   []loci.Hit // room elsewhere
@@ -334,6 +343,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
 		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Long: s.long()}
 	s.share(sh, &e, h)
+	s.addWish(sh, &e, h)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal := range int(e.passages) {
 		n := e.first + uint32(ordinal)

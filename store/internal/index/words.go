@@ -79,6 +79,9 @@ func (s *search) scoreWords(p loci.Probe) error {
 		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
 	s.askWords(&q, p)
+	if p.Sequences && !p.Quick {
+		s.askWishes(q.Aim)
+	}
 	for _, prefix := range q.Prefixes {
 		s.ask(s.findLists(func(sh *scoring) []posting { return sh.withPrefix(prefix) }), 1, 1)
 	}
