@@ -85,13 +85,11 @@ func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (r
 	return report, nil
 }
 
-// Backfill makes the vectors that search lacks, in the active space, and returns
-// how many records it completed: what was stored while the embedder did not answer
-// or by a process without one. It builds no other generation; that is Reindex. It
-// can be stopped at any time and run by several processes at once, and vectors are
-// only stored for the text they were made from. A text the embedder refuses does
-// not hold up the others; it is reported as Unavailable in the end. progress may be
-// nil.
+// Backfill makes the vectors that search lacks, in the active space, and returns how many records it completed:
+// what was stored while the embedder did not answer or by a process without one. It builds no other generation;
+// that is Reindex. It can be stopped at any time and run by several processes at once, and vectors are only stored
+// for the text they were made from. A text the embedder refuses does not hold up the others; it is reported as
+// Unavailable in the end. progress may be nil.
 func (e *Engine) Backfill(ctx context.Context, t Tenant, progress func(done int)) (done int, err error) {
 	if e.own == nil {
 		return 0, nil

@@ -44,15 +44,12 @@ const maxSkipped = 20
 //     tenant holds that, it gets one that follows from the id and its namespace,
 //     and whatever in the input names the old id names the new one.
 //
-// A session is stored whole or not at all: where one of its id is there, it and its
-// messages stay as they are.
-// Files of a tree are known by their paths: a file that exists with the same content
-// counts as Existing, one with other content as a conflict. So does a directory.
-// Links are stored where both ends are in the handle's namespace afterwards.
-// The whole input is checked before anything is written, and the line and field of a
-// fault are named: half an import is worse than none. So the whole input is held in
-// memory. When the embedder does not answer, everything from there on is stored without
-// vectors; [Engine.Backfill] makes them later.
+// A session is stored whole or not at all: where one of its id is there, it and its messages stay as they are.
+// Files of a tree are known by their paths: a file that exists with the same content counts as Existing, one with
+// other content as a conflict. So does a directory. Links are stored where both ends are in the handle's namespace
+// afterwards. The whole input is checked before anything is written, and the line and field of a fault are named:
+// half an import is worse than none. So the whole input is held in memory. When the embedder does not answer,
+// everything from there on is stored without vectors; [Engine.Backfill] makes them later.
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
 	in := importer{
 		m: m, takers: map[Kind]Taker{}, rank: map[Kind]int{}, lines: map[ID]int{}, silent: map[*encoder]bool{},

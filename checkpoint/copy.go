@@ -20,9 +20,9 @@ const (
 
 // CopyThread copies all checkpoints of a thread, with their values and writes, and
 // returns how many there are. NotFound: the thread has none. Conflict: the target has
-// some; delete it first. TooLarge: the thread has more than [MaxCopied] records. Up to 5,000 records of 64 MiB together are one change. A larger
-// copy stores values and writes first, and then the checkpoints in order, so that a copy
-// that was stopped is a shorter history.
+// some; delete it first. TooLarge: the thread has more than [MaxCopied] records. Up to
+// 5,000 records of 64 MiB together are one change. A larger copy stores values and writes
+// first, and then the checkpoints in order, so that a copy that was stopped is a shorter history.
 func (c *Handle) CopyThread(ctx context.Context, from, to string) (copied int, err error) {
 	return c.copyThread(ctx, from, to, copyBytes, MaxCopied)
 }

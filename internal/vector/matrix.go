@@ -43,8 +43,8 @@ func Of(dims int, scales []float32, codes []int8) *Matrix {
 	return m
 }
 
-// Look has look called with the bytes of rows and of the sketch before they are read, each time but for those of
-// the sketch: where they lie in a file, to see whether they are what was written.
+// Look has look called with the bytes of rows before they are read, each time, and once with those of the sketch:
+// where they lie in a file, to see whether they are what was written.
 func (m *Matrix) Look(look func([]byte)) { m.look = look }
 
 // Raw returns the rows as they lie, for [Of]; nobody has looked at them.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
 )
@@ -173,6 +175,9 @@ func firstConn(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 		conn, err := db.Conn(ctx)
 		if err == nil || !isBusy(err) || time.Now().After(deadline) {
 			return conn, err
+		}
+		if err := patience.Sleep(ctx, time.Duration(1+rand.IntN(20))*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }
