@@ -128,7 +128,7 @@ func TestCopyThread(t *testing.T) {
 		own := int64(0)
 		for kind, n := range before {
 			if kind != checkpoint.KindThread {
-				own += int64(n)
+				own += n
 			}
 		}
 		_, err = checkpoint.Of(m).CopyThreadOf(t.Context(), "t", "many", own-1)

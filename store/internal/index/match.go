@@ -108,7 +108,7 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	others := append(byTime, byWish...)
+	others := slices.Concat(byTime, byWish)
 	hits := make(map[place]*loci.Hit, max(len(byWord), len(byVector), len(others)))
 	for _, list := range [][]place{byWord, byVector, others} {
 		for _, at := range list {
