@@ -274,7 +274,7 @@ func contentTerms(text string) (terms []string) {
 		begun := false // whether the first pair of a Korean word has passed
 		retrieval.Analyze(word, func(token retrieval.Token) {
 			term, stop := retrieval.Normalize(token.Text)
-			if stop {
+			if stop || token.Kind == retrieval.Wish { // which is no word of it
 				return
 			}
 			keep := true
