@@ -89,11 +89,18 @@ func allowedHeaders() []string {
 
 func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	p.RequestID = r.Header.Get(headerRequestID)
-	if r.Method == http.MethodPost && isMCP(r.URL.Path) {
+	if r.Method == http.MethodPost && takesMessages(r.URL.Path) {
 		p.WriteRPC(w)
 		return
 	}
 	p.Write(w)
+}
+
+// takesMessages reports whether a client of MCP sends messages to a path. Below that of an agent there is a client of
+// REST that was given the address of MCP.
+func takesMessages(path string) bool {
+	agent, below := strings.CutPrefix(path, mcpPath+"/")
+	return path == mcpPath || below && !strings.Contains(agent, "/")
 }
 
 // isMCP reports whether a path is one at which MCP answers.

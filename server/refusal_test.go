@@ -20,6 +20,7 @@ func TestRefusalsOfMessages(t *testing.T) {
 	}{
 		{"POST", "/mcp", "evil.example", 421, -32600}, {"POST", "/mcp/bot", "evil.example", 421, -32600}, {"GET", "/mcp", "evil.example", 421, 0},
 		{"POST", "/mcpx", "evil.example", 421, 0}, {"POST", "/v1/notes", "evil.example", 421, 0}, {"POST", "/mcp/nobody", "", 404, -32600},
+		{"POST", "/mcp/v1/notes", "evil.example", 421, 0}, {"POST", "/mcp//v1/notes", "evil.example", 421, 0},
 		{"POST", "/mcp", "", 429, -32603}, {"POST", "/v1/notes", "", 429, 0},
 	} {
 		r := httptest.NewRequest(c.method, c.path, strings.NewReader("{}"))
