@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,6 +11,35 @@ import (
 )
 
 var lifecycleCases = []testCase{
+	{"a count in parts tells of each kind and status", func(b *bench) {
+		var puts []loci.Put
+		for i, r := range []loci.Record{
+			{Kind: "fact", Status: "active", Live: true, Tags: []string{"t"}}, {Kind: "fact", Status: "active", Live: true},
+			{Kind: "fact", Status: "superseded", Tags: []string{"t"}}, {Kind: "rule", Live: true},
+		} {
+			r.ID, r.Namespace, r.Version, r.Text = id(i+1), loci.Namespace{"u"}, 1, "abc"
+			puts = append(puts, loci.Put{Record: r})
+		}
+		b.apply(changeOf(puts...))
+		for _, row := range []struct {
+			tags []string // those of which a store may keep no counts
+			want map[string]int64
+		}{
+			{nil, map[string]int64{"fact active": 2, "fact superseded": 1, "rule ": 1}},
+			{[]string{"t"}, map[string]int64{"fact active": 1, "fact superseded": 1}},
+		} {
+			got, sum := map[string]int64{}, int64(0)
+			f := loci.Filter{Within: []loci.Namespace{{"u"}}, NotLive: true, Tags: row.tags}
+			f.Each = func(kind loci.Kind, status string, c loci.Counts) {
+				got[string(kind)+" "+status] += c.Records
+				sum += c.Records
+			}
+			n, err := b.store.Count(b.Context(), b.tenant, f)
+			if err != nil || n.Records != sum || !maps.Equal(got, row.want) {
+				b.Errorf("tags %q: %v of %d, %v; want %v", row.tags, got, n.Records, err, row.want)
+			}
+		}
+	}},
 	{"what filters ask of the lifecycle comes back, and changes with each put", func(b *bench) {
 		r := decaying(1, 0.5, 0.008)
 		r.Scope, r.Status = "health 🦭", "it's"
