@@ -82,10 +82,7 @@ func TestAnEraseLeavesADamagedSegment(t *testing.T) {
 	t.Parallel()
 	eachDamage(t, func(t *testing.T, d harmed) {
 		d.erase(13, 1)
-		f, err := d.acquire(t.Context(), testTenant)
-		must(t, err)
-		defer d.release(f)
-		must(t, f.awaitTidy(t.Context()))
+		d.settle()
 		if held := heldIn(t, d.path, "number13"); len(held) > 0 {
 			t.Errorf("%q hold it", held)
 		}
