@@ -8,7 +8,7 @@ import (
 )
 
 // mostWishes bounds the passages that are compared with a request only because they say how somebody wants things.
-const mostWishes = 20_000
+const mostWishes = 5_000
 
 // wishing is what a search notes of a mark for what texts say: what is wanted, or what is always to be done.
 type wishing struct {
