@@ -96,9 +96,8 @@ func (l *ledger) day(ctx context.Context) (tokens int64, err error) {
 	return total.Sum, err
 }
 
-// reserve takes tokens out of both budgets, or none and says which one is too small.
-// The sum is read again after the reservation is written: of two processes that
-// reserve at once each sees the other's, and none goes beyond.
+// reserve takes tokens out of both budgets, or none and says which one is too small. The sum is read again after the
+// reservation is written: of two processes that reserve at once each sees the other's, and none goes beyond.
 func (l *ledger) reserve(ctx context.Context, tokens int64) (call ID, budget string, err error) {
 	left, budget, err := l.left(ctx)
 	if err != nil || tokens > left {
@@ -182,10 +181,9 @@ type Budget struct {
 	Actor  string // who calls, for the audit log
 }
 
-// Complete asks a language model within a budget, and writes down what the call took.
-// The events lie above the namespaces of users and say nothing of the prompt.
-// Unavailable: the budget is used up, and there was no call; with a [TokensError] if that is
-// the limit of the tenant.
+// Complete asks a language model within a budget, and writes down what the call took. The events lie above the
+// namespaces of users and say nothing of the prompt. Unavailable: the budget is used up, and there was no call; with
+// a [TokensError] if that is the limit of the tenant.
 func (m *Memory) Complete(ctx context.Context, model Completer, b Budget, p Prompt) (Completion, error) {
 	limit, err := m.engine.opts.ModelTokens(ctx, m.view.Tenant)
 	if err != nil {

@@ -84,12 +84,10 @@ type ConsolidateReport struct {
 // one change a group. What a group may touch is what lies in its own namespace, in the
 // scope "global" or the agent's.
 //
-// A claim lasts 300 s, so that several processes may consolidate at once and the episodes
-// of one that died are taken up by another; the attempt then counts as failed. After the
-// nth failure an episode waits 60·2^n s; after the fifth it is a dead letter. Consolidate
-// returns an error when the store fails, the context ends, or the Completer says that its
-// configuration is Invalid. It then gives back what it claimed. The report counts what
-// was done until then.
+// A claim lasts 300 s, so that several processes may consolidate at once and the episodes of one that died are taken
+// up by another; the attempt then counts as failed. After the nth failure an episode waits 60·2^n s; after the fifth
+// it is a dead letter. Consolidate returns an error when the store fails, the context ends, or the Completer says
+// that its configuration is Invalid. It then gives back what it claimed. The report counts what was done until then.
 func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOptions) (ConsolidateReport, error) {
 	report := ConsolidateReport{DryRun: opts.DryRun || opts.Completer == nil, Skipped: map[string]int{}}
 	if t.IsZero() {

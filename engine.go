@@ -49,9 +49,8 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// A QueryEmbedder is an Embedder whose model wants to be told that a text is a
-// query. [Memory.Search] then calls EmbedQuery in place of Embed; both give
-// vectors of one space.
+// A QueryEmbedder is an Embedder whose model wants to be told that a text is a query. [Memory.Search] then calls
+// EmbedQuery in place of Embed; both give vectors of one space.
 type QueryEmbedder interface {
 	Embedder
 	EmbedQuery(ctx context.Context, query string) ([]float32, error)
@@ -63,9 +62,8 @@ type QueryEmbedder interface {
 type KnowingEmbedder interface {
 	Embedder
 
-	// Knows returns how much of a text the model's vocabulary covers in a way that means
-	// something, 0 to 1. It needs no model and never fails. An embedder without this
-	// method counts as knowing everything.
+	// Knows returns how much of a text the model's vocabulary covers in a way that means something, 0 to 1. It needs
+	// no model and never fails. An embedder without this method counts as knowing everything.
 	Knows(text string) float64
 }
 
@@ -105,10 +103,9 @@ const None = -1
 type Options struct {
 	Embedder Embedder // nil: search by keyword only
 
-	// EmbedderFor makes the embedder of another space than Embedder's: that of vectors
-	// stored under an earlier configuration, so that search by similarity works until
-	// [Engine.Reindex] has made the new ones. While it fails, every search may ask it
-	// again. Nil: those spaces are not searched.
+	// EmbedderFor makes the embedder of another space than Embedder's: that of vectors stored under an earlier
+	// configuration, so that search by similarity works until [Engine.Reindex] has made the new ones. While it fails,
+	// every search may ask it again. Nil: those spaces are not searched.
 	EmbedderFor func(Space) (Embedder, error)
 
 	Tokenizer Tokenizer // counts the tokens of a context; nil: each byte counts as one, which is never too few
@@ -156,9 +153,8 @@ type PassageOptions struct {
 type SearchOptions struct {
 	VectorWeight float64 // of similarity, 0 to 1; default 0.5, or None. Keywords weigh 1 − VectorWeight
 
-	// NeighbourShare, 0 to 1, is the share of its neighbours' own scores that a match of
-	// mode Hybrid gets, by how much of the query they hold; default 0.3, or None. Neighbours
-	// stand beside it in its sequence.
+	// NeighbourShare, 0 to 1, is the share of its neighbours' own scores that a match of mode Hybrid gets, by how
+	// much of the query they hold; default 0.3, or None. Neighbours stand beside it in its sequence.
 	NeighbourShare float64
 
 	// ContextShare, 0 to 1, is the share that a match of mode Hybrid gets of the score of
@@ -183,10 +179,9 @@ type RetentionOptions struct {
 	EpisodeCap     int           // episodes of one agent, at least 1; upkeep erases consolidated ones beyond; default 10,000
 }
 
-// An Engine is the memory of every tenant of one store. It is safe for
-// concurrent use and keeps no state of its own but its options, what it has seen of
-// each tenant's vectors, and who waits for a turn: several engines, in several processes, may share
-// a store.
+// An Engine is the memory of every tenant of one store. It is safe for concurrent use and keeps no state of its own
+// but its options, what it has seen of each tenant's vectors, and who waits for a turn: several engines, in several
+// processes, may share a store.
 type Engine struct {
 	store Store
 	opts  Options

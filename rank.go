@@ -35,7 +35,7 @@ func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 
 // rank scores hits, leaves out what fits by nothing of its own, and puts the best first.
 func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
-	all := score(hits, e.ranking(mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
+	all := score(hits, e.ranking(mode, p), p)
 	out := slices.DeleteFunc(all, func(s scored) bool {
 		x := &s.explain
 		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && x.KeywordPart+x.VectorPart+x.TimePart == 0
@@ -47,8 +47,9 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 	return out
 }
 
-// score scores hits in their order, for a query that names some times, and some names.
-func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bool) []scored {
+// score scores hits in their order.
+func score(hits []Hit, s rank.Settings, p *probing) []scored {
+	named, wanted := retrieval.Names(p.respelled(p.Text)), retrieval.Wanted(p.Text)
 	at := sync.OnceValue(func() map[ID]int { // most often no hit has a neighbour
 		return rank.Where(hits, func(h *Hit) ID { return h.ID })
 	})
@@ -60,8 +61,10 @@ func score(hits []Hit, s rank.Settings, times []NamedTime, named func(string) bo
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
 			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}
-		if len(times) > 0 {
-			t.InTime = max(when.Near(times, h.CreatedAt), when.Names(times, h.Text, h.CreatedAt))
+		t.Answers, t.Asks, t.ToOthers = h.Traits.For(wanted)
+		t.AsksYou, t.OfOneself = h.Traits.Has(retrieval.AsksYou), h.Traits.Has(retrieval.OfOneself)
+		if len(p.Times) > 0 {
+			t.InTime = max(when.Near(p.Times, h.CreatedAt), when.Names(p.Times, h.Text, h.CreatedAt))
 		}
 		for n, id := range h.Neighbours {
 			if t.Beside[n] = rank.None; !id.IsZero() {

@@ -168,7 +168,7 @@ func (m *Memory) ask(ctx context.Context, q RecallQuery, mode Mode, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	all := score(hits, m.engine.ranking(mode, p), p.Times, retrieval.Names(p.respelled(p.Text)))
+	all := score(hits, m.engine.ranking(mode, p), p)
 	return &sought{q, f, all, RecallResult{Weights: *q.Weights, At: now,
 		KeywordOnly: p.keywordOnly, Corrections: p.corrections, Times: p.Times}}, nil
 }

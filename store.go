@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/rank"
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // A Store keeps records and answers simple questions about them. It never decides, scores, makes an id
@@ -376,8 +377,9 @@ type Hit struct {
 	// without spaces; it may exceed 1. Covered, 0 to 1, is how much of the
 	// weight of the query's words some passage holds, each word weighing its inverse document frequency.
 	KeywordShare, Covered float64
-	Wish                  float64 // how much it counts that it says how somebody wants things, 0 to 1
-	Wanted                bool    // the query asks for something that a Wish bears on
+	Wish                  float64          // how much it counts that it says how somebody wants things, 0 to 1
+	Wanted                bool             // the query asks for something that a Wish bears on
+	Traits                retrieval.Traits // of a record with one passage
 
 	// Context and ContextCovered are the same two for the sequence of the record: its
 	// BM25 as one document among the sequences, and the Covered of its best passage.

@@ -51,6 +51,16 @@ const (
 	wishLike  = 0.5
 	wishShare = 0.2
 
+	// What a text is more like a question for a number or a time if it has one, where passages are short.
+	answerLike = 0.5
+
+	// What is left of a turn in talk among people that ends with a question, and of one that says "you" and not "I":
+	// people tell of themselves. What stands behind a question to somebody gets so much more of it. All this
+	// fades where passages are long.
+	asksPart   = 0.8
+	othersTold = 0.6
+	replyMore  = 1.0
+
 	// What is left of a sum if the query asks for nothing: the best of all is then less
 	// likely than what has nothing in common with a real question often is.
 	idlePart = 0.1
@@ -138,6 +148,9 @@ type Text struct {
 	Signed, Named           bool    // it begins with the name of who says it; the query names that
 	Wish                    float64 // how much it counts that it says how somebody wants things, 0 to 1
 	Wanted                  bool    // the query asks for what that bears on
+	Answers                 bool    // the query asks for a number or a time, and it has one
+	Asks, AsksYou           bool    // it ends with a question; that is to somebody
+	OfOneself, ToOthers     bool    // it says "I"; "you" and not "I"
 	Beside                  [4]int  // two before, before, after, two after: their numbers, or None
 }
 
@@ -196,6 +209,10 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 			t.Similarity = more
 			out[i] = own(&t, s)
 		}
+	}
+	for i := range texts { // after the lifts, too: a question that fits lifts its answer
+		part := talkPart(texts, i)
+		out[i].Keyword, out[i].Vector = out[i].Keyword*part, out[i].Vector*part
 	}
 	// A text in no sequence has nothing to gain there, so both are brought to one scale.
 	most := 1 + s.ContextShare + float64(sharesTogether*s.NeighbourShare)
@@ -268,6 +285,9 @@ func own(t *Text, s *Settings) (p Parts) {
 // a question and its answer.
 func (t *Text) likeness(s *Settings) float64 {
 	like := s.Scale.likeness(t.Similarity)
+	if t.Answers && s.Sequences {
+		like = min(1, like+float64(answerLike*(1-t.Long)*like))
+	}
 	if t.Wish == 0 {
 		return like
 	}
@@ -291,10 +311,46 @@ func lift(texts []Text, own []Parts, i int) (sum float64) {
 	for n, other := range texts[i].Beside {
 		if other != None {
 			held := math.Pow(texts[other].Covered, coveragePower)
-			sum += float64(share(n, speaker, turn(texts[other].Speaker, speaker)) * held * own[other].Sum())
+			part := share(n, speaker, turn(texts[other].Speaker, speaker))
+			if n == 1 && texts[other].AsksYou && amongPeople(texts, i) {
+				part *= 1 + float64(replyMore*(1-texts[i].Long))
+			}
+			sum += float64(part * held * own[other].Sum())
 		}
 	}
 	return sum
+}
+
+// talkPart is what is left of a text's own score for how it speaks in talk among people.
+func talkPart(texts []Text, i int) float64 {
+	t := &texts[i]
+	part := 1.0
+	if t.Asks {
+		part = asksPart
+	}
+	if t.ToOthers {
+		part *= othersTold
+	}
+	if part == 1 || !amongPeople(texts, i) {
+		return 1
+	}
+	return 1 - float64((1-t.Long)*(1-part))
+}
+
+// amongPeople reports whether a text is a turn of a talk among people, as far as texts show it: somebody beside it
+// speaks of himself, and neither it nor what stands beside it is said by an assistant.
+func amongPeople(texts []Text, i int) bool {
+	told := false
+	for _, n := range texts[i].Beside {
+		if n == None {
+			continue
+		}
+		if texts[n].Speaker == Assistant || texts[n].Speaker == LikelyAssistant {
+			return false
+		}
+		told = told || texts[n].OfOneself
+	}
+	return told && texts[i].InSequence && texts[i].Speaker != Assistant && texts[i].Speaker != LikelyAssistant
 }
 
 // side is who speaks in a text: a person, too, if that is not known and an assistant likely

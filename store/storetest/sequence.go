@@ -172,6 +172,26 @@ var sequenceCases = []testCase{
 			}
 		}
 	}},
+	{"what a text looks like is told of its one passage", func(b *bench) {
+		for i, c := range []struct {
+			text string
+			want string // the bits of its traits
+		}{
+			{"walrus", "0"}, {"Two walruses", "1"}, {"The walrus came last week", "10"}, {"Is it a walrus?", "100"},
+			{"My walrus is ill. How is yours?", "11100"}, {"You saw a walrus in 1987", "100011"},
+		} {
+			b.put(record(i+1, c.text))
+			if h := b.byID(words("walrus"), 20)[id(i+1)]; fmt.Sprintf("%b", h.Traits) != c.want {
+				b.Errorf("%q has the traits %b, want %s", c.text, h.Traits, c.want)
+			}
+		}
+		long := record(20, "You saw a walrus in 1987")
+		long.Passages = []loci.Span{{Start: 0, End: 16}, {Start: 8, End: len(long.Text)}}
+		b.put(long)
+		if h := b.byID(words("walrus"), 20)[id(20)]; h.ID != id(20) || h.Traits != 0 {
+			b.Errorf("of two passages: %+v", h)
+		}
+	}},
 	{"the name that a text begins with is that of who says it", func(b *bench) {
 		for i, c := range []struct{ text, want string }{
 			{"Ann: walrus", "ann"}, {"**Ann Lee:** walrus", "ann lee"}, {"[2024-03-15 10:30] Ann (by phone): walrus", "ann"},

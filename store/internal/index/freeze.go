@@ -10,19 +10,26 @@ import (
 	"unsafe"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/store/internal/segment"
 )
 
 // analyser is the version of what makes words, marks, places and speakers of records. A
 // test notices when they change; then it must grow, so that no older segment is read.
-const analyser = 7
+const analyser = 8
 
 // Flags of entries in segments.
 const (
 	flagLazy   = segment.User1
 	flagTexted = segment.User2
 	flagNamed  = segment.User3 // the record names its sequence
+
+	traitShift = 12 // the lowest of the bits of its traits
 )
+
+func traitsIn(flags uint32) retrieval.Traits {
+	return retrieval.Traits(flags >> traitShift & (1<<retrieval.TraitBits - 1))
+}
 
 // OriginOf is the origin of segments of a shard: token names the file and the shard in it.
 func OriginOf(token [16]byte, space loci.Space) segment.Origin {
@@ -118,7 +125,7 @@ func (f *freezer) entries() {
 			First:    e.first,
 			Passages: e.passages,
 			Sequence: number(e.sequence),
-			Flags:    e.signed.flags(e.speaker),
+			Flags:    e.signed.flags(e.speaker) | uint32(e.traits)<<traitShift,
 		}
 		for flag, set := range map[uint32]bool{segment.Embedded: e.embedded, flagLazy: e.lazy, flagTexted: e.texted,
 			flagNamed: e.record.Sequence != "" && e.sequence != 0} {
@@ -301,7 +308,8 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 	from := &m.Entries[n]
 	e := entry{record: *r, alive: true, embedded: from.Flags&segment.Embedded != 0, lazy: from.Flags&flagLazy != 0,
 		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: speakerIn(from.Flags),
-		signed: signatureIn(from.Flags), first: uint32(len(s.passages)), passages: from.Passages}
+		signed: signatureIn(from.Flags), traits: traitsIn(from.Flags),
+		first: uint32(len(s.passages)), passages: from.Passages}
 	if e.texted {
 		s.texts += keptText(r)
 	}

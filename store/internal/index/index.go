@@ -135,8 +135,9 @@ type entry struct {
 	texted   bool // Text and Heading are kept
 	speaker  loci.Speaker
 	signed   signature
-	sequence uint32 // of the shard; 0: in none
-	position int64  // in the sequence
+	traits   retrieval.Traits // of one with a single passage
+	sequence uint32           // of the shard; 0: in none
+	position int64            // in the sequence
 }
 
 // A passage is a part of an entry's text: its Length counts the words that are no stop
@@ -218,7 +219,10 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	e.first, e.passages = uint32(len(s.passages)), uint32(len(r.Passages))
 	for i := range r.Passages {
 		p := passage{Entry: number, Row: -1, Sequence: e.sequence}
-		words, length := s.addText(r.Searched(i), uint32(len(s.passages)))
+		words, length, traits := s.addText(r.Searched(i), uint32(len(s.passages)))
+		if len(r.Passages) == 1 { // of a long text they say little
+			e.traits = traits
+		}
 		p.Length = length
 		if e.embedded && i < len(codes) {
 			// A code of another size is damage that Check reports; the words are still searched.

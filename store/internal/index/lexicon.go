@@ -45,10 +45,12 @@ func newLexicon() lexicon {
 }
 
 // addText takes in the text of a passage with a number higher than those before.
-// It returns the passage's words, and how many count for its length.
-func (l *lexicon) addText(text string, number uint32) (words []uint32, length uint32) {
+// It returns the passage's words, how many count for its length, and its traits.
+func (l *lexicon) addText(text string, number uint32) (words []uint32, length uint32, traits retrieval.Traits) {
+	var reader retrieval.TraitReader
 	l.sequence = l.sequence[:0]
 	retrieval.Analyze(text, func(t retrieval.Token) {
+		reader.Read(&t)
 		n := l.word(t.Text)
 		w := &l.vocabulary[n]
 		w.uses++
@@ -66,7 +68,7 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 	if cap(l.sequence) > 1<<16 { // a huge text must not keep its memory
 		l.sequence = nil
 	}
-	return words, length
+	return words, length, reader.Of(text)
 }
 
 // adoptText takes in the words of a passage with a number higher than those before.

@@ -302,7 +302,7 @@ func (m *mapped) find(id loci.ID) (uint32, bool) {
 func (m *mapped) seen(n uint32) seen {
 	e := &m.Entries[n]
 	return seen{e.ID, e.Version, time.UnixMilli(e.Created).UTC(), e.First, e.Passages, m.numbers[e.Sequence],
-		e.Position, speakerIn(e.Flags), signatureIn(e.Flags), !m.isDead(n), e.Flags&flagLazy != 0}
+		e.Position, speakerIn(e.Flags), signatureIn(e.Flags), traitsIn(e.Flags), !m.isDead(n), e.Flags&flagLazy != 0}
 }
 
 func (m *mapped) headerOf(n uint32, room *loci.Record) *loci.Record {

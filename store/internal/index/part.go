@@ -75,6 +75,7 @@ type seen struct {
 	position int64
 	speaker  loci.Speaker
 	signed   signature
+	traits   retrieval.Traits // of one with a single passage
 	alive    bool
 	lazy     bool
 }
@@ -173,7 +174,7 @@ func (s *shard) find(id loci.ID) (uint32, bool) {
 func (s *shard) seen(n uint32) seen {
 	e := &s.entries[n]
 	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first,
-		e.passages, e.sequence, e.position, e.speaker, e.signed, e.alive, e.lazy}
+		e.passages, e.sequence, e.position, e.speaker, e.signed, e.traits, e.alive, e.lazy}
 }
 
 func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }

@@ -45,7 +45,7 @@ type Origin struct {
 	Space    [16]byte // digest of the name of their space
 }
 
-// Flags of an [Entry]; the lowest 8 bits are the user's.
+// Flags of an [Entry]; the lowest 8 bits and those from the 12th on are the user's.
 const (
 	Embedded = 1 << (8 + iota) // it has vectors
 	User1

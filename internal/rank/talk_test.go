@@ -1,0 +1,77 @@
+package rank_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/rank"
+)
+
+// In talk among people what they tell of themselves counts in full, a question and what is told to others less, and a
+// reply gets more of the question that somebody was asked.
+func TestTalkAmongPeople(t *testing.T) {
+	s := rank.Settings{VectorWeight: 1, Sequences: true, NeighbourShare: 0.3, Scale: rank.Scale{Unrelated: 0, Alike: 1}}
+	const most = 1 + 0.8*0.3
+	before := [4]int{rank.None, 1, rank.None, rank.None}
+	told := rank.Text{Embedded: true, InSequence: true, OfOneself: true, Covered: 1}
+	question := told
+	question.Asks, question.AsksYou, question.Similarity = true, true, 0.5
+	assistant, likely := told, told
+	assistant.Speaker, likely.Speaker = rank.Assistant, rank.LikelyAssistant
+	silent := told
+	silent.OfOneself = false
+	asks := question
+	asks.OfOneself = false
+
+	text := func(set func(*rank.Text)) rank.Text {
+		x := rank.Text{Similarity: 0.5, Embedded: true, InSequence: true, Beside: before}
+		set(&x)
+		return x
+	}
+	for name, c := range map[string]struct {
+		text, beside rank.Text
+		want         float64
+	}{
+		"tells":                        {text(func(x *rank.Text) { x.OfOneself = true }), told, 0.5 / most},
+		"asks":                         {text(func(x *rank.Text) { x.Asks = true }), told, 0.8 * 0.5 / most},
+		"to others":                    {text(func(x *rank.Text) { x.ToOthers = true }), told, 0.6 * 0.5 / most},
+		"asks others":                  {text(func(x *rank.Text) { x.Asks, x.ToOthers = true, true }), told, 0.8 * 0.6 * 0.5 / most},
+		"asks in longer passages":      {text(func(x *rank.Text) { x.Asks, x.Long = true, 0.5 }), told, 0},
+		"asks, by a person":            {text(func(x *rank.Text) { x.Asks, x.Speaker = true, rank.Person }), told, 0.8 * 0.5 / most},
+		"asks, by an assistant":        {text(func(x *rank.Text) { x.Asks, x.Speaker = true, rank.Assistant }), told, 0.7 * 0.5 / most},
+		"asks an assistant":            {text(func(x *rank.Text) { x.Asks = true }), assistant, 0.5 / most},
+		"asks a likely assistant":      {text(func(x *rank.Text) { x.Asks = true }), likely, 0.5 / most},
+		"asks, nobody tells":           {text(func(x *rank.Text) { x.Asks = true }), silent, 0.5 / most},
+		"asks in no sequence":          {text(func(x *rank.Text) { x.Asks, x.InSequence = true, false }), told, 0.5},
+		"behind a question":            {text(func(*rank.Text) {}), question, (0.5 + 0.3*2*0.5) / most},
+		"behind one to nobody":         {text(func(*rank.Text) {}), told, 0.5 / most},
+		"behind one, no talk":          {text(func(*rank.Text) {}), asks, (0.5 + 0.3*0.5) / most},
+		"a number, wanted":             {text(func(x *rank.Text) { x.Answers = true }), told, 0.75 / most},
+		"a number, much alike":         {text(func(x *rank.Text) { x.Answers, x.Similarity = true, 0.9 }), told, 1 / most},
+		"a number in longer passages":  {text(func(x *rank.Text) { x.Answers, x.Long = true, 0.5 }), told, 0},
+		"a number in the longest ones": {text(func(x *rank.Text) { x.Answers, x.Long = true, 1 }), told, 0},
+	} {
+		if c.want == 0 { // half of what is taken or given in short passages, none in the longest; the weight of passages aside
+			plain := c.text
+			plain.Asks, plain.Answers = false, false
+			c.want = sum(plain, c.beside, s) * (1 - (1-c.text.Long)*0.2)
+			if c.text.Answers {
+				c.want = sum(plain, c.beside, s) * (1 + (1-c.text.Long)*0.5)
+			}
+		}
+		if got := sum(c.text, c.beside, s); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	plain := s
+	plain.Sequences = false
+	if got := sum(text(func(x *rank.Text) { x.Answers, x.Asks, x.ToOthers = true, true, true }), told, plain); got != 0.5 {
+		t.Errorf("by one signal: %v, want 0.5", got)
+	}
+}
+
+// sum is what a text gets that has another one beside it.
+func sum(text, beside rank.Text, s rank.Settings) float64 {
+	beside.Beside = [4]int{rank.None, rank.None, rank.None, rank.None}
+	return rank.Score([]rank.Text{text, beside}, s)[0].Sum()
+}

@@ -1,0 +1,173 @@
+package retrieval
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Traits are what a text looks like, apart from what it is about. A question for a number is answered by texts with a
+// number, and what people tell of themselves is asked for more often than what they ask or say to each other.
+type Traits uint8
+
+// The traits that are told apart. Of ToOthers and OfOneself a text has one at most.
+const (
+	HasNumber Traits = 1 << iota // in digits or in words
+	HasTime                      // a date, a day, or a span such as "last week"
+	Asks                         // it ends with a question
+	AsksYou                      // which speaks to somebody
+	OfOneself                    // it says "I" or "we"
+	ToOthers                     // it says "you", and neither "I" nor "we"
+
+	TraitBits = iota // how many there are
+)
+
+// Has reports whether a text has all of some traits.
+func (t Traits) Has(all Traits) bool { return t&all == all }
+
+// For says of a text whether it has what a query wants that asks for a number or a time, and whether it asks or speaks
+// to others while the query does not ask for that.
+func (t Traits) For(wanted Traits) (answers, asks, toOthers bool) {
+	return t&wanted&(HasNumber|HasTime) != 0, t.Has(Asks) && !wanted.Has(Asks), t.Has(ToOthers) && !wanted.Has(ToOthers)
+}
+
+// A TraitReader finds the traits of a text. The zero value is ready for its first token.
+type TraitReader struct {
+	found    Traits
+	pointing bool // the word before was "last", "next" or the like
+}
+
+// Read takes in a token that [Analyze] made of a text.
+func (r *TraitReader) Read(t *Token) {
+	word := t.Text
+	switch {
+	case t.Kind == Character:
+		r.person(word)
+	case t.Kind == Name && word == "MAY":
+		r.found |= HasTime
+	case t.Kind == Word:
+		r.person(word)
+		switch {
+		case digital(word):
+			r.found |= HasNumber
+			if isYear(word) {
+				r.found |= HasTime
+			}
+		case numbers[word] != "" || amounts[word]:
+			r.found |= HasNumber
+		case moments[word] || r.pointing && spans[word]:
+			r.found |= HasTime
+		}
+		r.pointing = pointers[word]
+	}
+}
+
+// person takes in a word that may be a pronoun.
+func (r *TraitReader) person(word string) {
+	switch {
+	case firstPerson[word]:
+		r.found |= OfOneself
+	case secondPerson[word]:
+		r.found |= ToOthers
+	}
+}
+
+// longestQuestion is how much of the last sentence of a text is looked at, in bytes.
+const longestQuestion = 512
+
+// Of returns the traits of a text of which every token was read, and is ready for another one.
+func (r *TraitReader) Of(text string) Traits {
+	found := r.found
+	*r = TraitReader{}
+	if found.Has(OfOneself) {
+		found &^= ToOthers
+	}
+	end := strings.LastIndexFunc(text, func(r rune) bool { return unicode.In(r, unicode.L, unicode.N) })
+	if end < 0 {
+		return found
+	}
+	mark := strings.IndexAny(text[end:], "?？؟")
+	if mark < 0 {
+		return found
+	}
+	found |= Asks
+	last := text[max(0, end-longestQuestion) : end+mark]
+	last = last[strings.LastIndexAny(last, ".!?\n。！？")+1:]
+	other := func(r rune) bool { return !unicode.IsLetter(r) }
+	for word := range strings.FieldsFuncSeq(last, other) {
+		if secondPerson[strings.ToLower(word)] {
+			found |= AsksYou
+		}
+	}
+	return found
+}
+
+// isYear reports whether a word with a digit is a year of the last or of this century.
+func isYear(word string) bool {
+	return len(word) == 4 && (word[:2] == "19" || word[:2] == "20") && digital(word[2:3]) && digital(word[3:])
+}
+
+// firstPerson are the pronouns of who speaks, folded, in languages that have stems, and in Chinese.
+var firstPerson = wordSet(`i me my mine myself we us our ours ourselves ich mich mir mein meine meinen meinem meiner wir uns unser unsere je moi mon
+	mes nous notre nos yo mi mis nosotros nuestro nuestra eu meu minha io mio mia noi ik mij mijn wij ons onze я мне меня мой моя мы нас 我`)
+
+// secondPerson are those of who is spoken to; words that are others, too, such as German "sie", are left out.
+var secondPerson = wordSet(`you your yours yourself yourselves du dich dir dein deine deinen deinem deiner euch euer eure tu toi vous votre vos
+	usted ustedes voce teu tua tuo voi jij jou jouw jullie ты тебе тебя твой твоя вы вас вам ваш 你 您`)
+
+// amounts say a number, beside [numbers].
+var amounts = wordSet("dozen dozens hundreds thousands million millions billion twice couple half")
+
+// moments say when.
+var moments = wordSet(`yesterday today tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays
+	thursdays fridays saturdays sundays january february march april june july august september october november december`)
+
+// pointers stand before a span of time that they point to, as in "last week".
+var pointers = wordSet("last next this past every following previous")
+
+// spans are of time.
+var spans = wordSet(`night morning afternoon evening day week weekend month year spring summer autumn fall winter semester quarter days weeks
+	months years`)
+
+// wanted are the words by which a question says which traits its answer has, or may have.
+var wanted = wantedTraits(map[Traits]string{
+	HasNumber: `how many,how much,how old,how often,how tall,how far,how big,how large,how heavy,how wide,how high,how deep,how fast,
+		how expensive,what number,what percentage,what age,what size,what price,number of,amount of,percentage of,price of,cost of`,
+	HasTime: `when did,when do,when does,when is,when was,when were,when are,when will,when has,when have,when had,when should,when can,
+		when could,when would,since when,until when,what year,what date,what day,what month,what time,which year,which date,which day,
+		which month,how long ago,how recently`,
+	HasNumber | HasTime: `how long`,
+	Asks | ToOthers:     `ask,asks,asked,asking,question,questions,wonder,wonders,wondered,tell,tells,told,said,say,says`,
+	ToOthers: `advice,advise,advises,advised,suggest,suggests,suggested,suggestion,recommend,recommends,recommended,recommendation,
+		thank,thanked,thanks,congratulate,congratulated,encourage,encouraged,compliment,complimented,praise,praised,warn,warned,
+		remind,reminded`,
+})
+
+func wantedTraits(lists map[Traits]string) map[string]Traits {
+	all := map[string]Traits{}
+	for traits, list := range lists {
+		for phrase := range phrases(list) {
+			all[phrase] |= traits
+		}
+	}
+	return all
+}
+
+// mostWanting bounds the words of a query that are looked at for what it wants.
+const mostWanting = 256
+
+// Wanted returns the traits that what a query asks for has or may have, by its English words.
+func Wanted(query string) (want Traits) {
+	var words []string
+	foreign := func(r rune) bool { return r > 'z' || !isLetter(byte(r)) }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(query), foreign) {
+		if words = append(words, word); len(words) == mostWanting {
+			break
+		}
+	}
+	for i := range words {
+		for n := 1; n <= 3 && i+n <= len(words); n++ {
+			want |= wanted[strings.Join(words[i:i+n], " ")]
+		}
+	}
+	return want
+}
