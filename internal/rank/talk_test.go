@@ -51,7 +51,7 @@ func TestTalkAmongPeople(t *testing.T) {
 		"a number in longer passages":  {text(func(x *rank.Text) { x.Answers, x.Long = true, 0.5 }), told, 0},
 		"a number in the longest ones": {text(func(x *rank.Text) { x.Answers, x.Long = true, 1 }), told, 0},
 	} {
-		if c.want == 0 { // half of what is taken or given in short passages, none in the longest; the weight of passages aside
+		if c.want == 0 { // half of what is taken or given in short passages, none in the longest
 			plain := c.text
 			plain.Asks, plain.Answers = false, false
 			c.want = sum(plain, c.beside, s) * (1 - (1-c.text.Long)*0.2)
@@ -65,7 +65,8 @@ func TestTalkAmongPeople(t *testing.T) {
 	}
 	plain := s
 	plain.Sequences = false
-	if got := sum(text(func(x *rank.Text) { x.Answers, x.Asks, x.ToOthers = true, true, true }), told, plain); got != 0.5 {
+	marked := text(func(x *rank.Text) { x.Answers, x.Asks, x.ToOthers = true, true, true })
+	if got := sum(marked, told, plain); got != 0.5 {
 		t.Errorf("by one signal: %v, want 0.5", got)
 	}
 }
