@@ -13,8 +13,9 @@ type comparedWord struct {
 	said
 	function bool // carries no content
 	negation bool
-	loose    bool // [corrects] reads it in another way
-	changing bool // tells of a change
+	loose    bool  // [corrects] reads it in another way
+	changing bool  // tells of a change
+	bit      uint8 // of 64, of the term: most other terms have another
 }
 
 // comparedWords remembers words: each is looked for in a dozen lists and stemmed, and a note that is
@@ -51,6 +52,7 @@ func compareWord(w string) (k comparedWord) {
 	rest, denied := deny(w)
 	k.term = comparedTerm(w)
 	k.telling = !isValue(k.term)
+	k.bit = uint8(alternatesBit(k.term) % 64)
 	k.function = functionWordsCompared[w]
 	k.negation = negations[w] || strings.HasSuffix(w, "n't")
 	k.loose = denied || rest != w || fillers[w] || speakers[w] || definiteArticles[w] || indefiniteArticles[w]

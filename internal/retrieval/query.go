@@ -55,13 +55,9 @@ func (w *QueryWord) Or(terms []string) []string {
 		return terms
 	}
 	if w.made == Word {
-		terms = addStems(terms, w.word)
+		return addForms(terms, w.Term, w.word)
 	}
-	stems := terms
-	if utf8.RuneCountInString(w.word) < leastInflected {
-		stems = nil
-	}
-	terms = withAlternates(w.Term, stems, terms)
+	terms = withAlternates(w.Term, nil, terms)
 	if w.made == Pair {
 		if digit := digitOf(w.Term); digit != "" {
 			terms = append(terms, digit)
@@ -114,10 +110,21 @@ func Parse(text string, limit int) Query {
 	}
 	_, others, english := countSmall(fold(plain))
 	q.English, q.Aim = english > others, aimOf(plain)
+	q.Words = q.wordsOf(plain, limit)
+	return q
+}
+
+// ParseWords returns the words of [Parse] alone.
+func ParseWords(text string, limit int) []QueryWord {
+	var q Query
+	return q.wordsOf(q.takePrefixes(text, limit), limit)
+}
+
+// wordsOf returns the words of a text without the prefixes.
+func (q *Query) wordsOf(plain string, limit int) []QueryWord {
 	c := collector{limit: limit}
 	analyze(plain, true, c.token)
-	q.Words = c.words(len(q.Prefixes) == 0)
-	return q
+	return c.words(len(q.Prefixes) == 0)
 }
 
 // HasWords reports whether there is anything to look for in a query: "?!" has nothing.

@@ -69,14 +69,17 @@ func (s *search) scoreWords(p loci.Probe) error {
 	if s.passages == 0 {
 		return nil
 	}
-	q, known := p.Shared[parsed{}].(retrieval.Query)
-	if !known {
-		if q = retrieval.Parse(p.Text, maxQueryTerms); p.Shared != nil {
+	var q retrieval.Query
+	switch known := false; {
+	case p.Quick:
+		q.Words = s.rarest(retrieval.ParseWords(p.Text, maxQueryTerms))
+	case p.Shared == nil:
+		q = retrieval.Parse(p.Text, maxQueryTerms)
+	default:
+		if q, known = p.Shared[parsed{}].(retrieval.Query); !known {
+			q = retrieval.Parse(p.Text, maxQueryTerms)
 			p.Shared[parsed{}] = q
 		}
-	}
-	if p.Quick {
-		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
 	s.askWords(&q, p)
 	if p.Sequences && !p.Quick {
@@ -215,6 +218,9 @@ func (s *search) findWord(terms []string) asked {
 	for i := range s.parts {
 		sh, in := &s.parts[i], &a.in[i]
 		for _, term := range terms {
+			if !sh.hasStems() && isStem(term) {
+				continue // mostly: each word of a query may have a dozen
+			}
 			t, ok := sh.findTerm(term)
 			if !ok {
 				continue
