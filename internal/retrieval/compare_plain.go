@@ -140,7 +140,7 @@ func (c *Comparison) unlike(older string) bool {
 		for field = trimPlain(field); len(field) > 0; words++ {
 			n := plainValue(field)
 			k, known := comparedWords.of[string(field[:n])]
-			if !known {
+			if !known { // a number, too
 				comparedWords.RUnlock()
 				k = knownWord(string(field[:n]))
 				comparedWords.RLock()

@@ -161,7 +161,7 @@ func TestStemsAreForgotten(t *testing.T) {
 		t.Errorf("stems of %d words are remembered, at most %d should be", held, maxStemmed)
 	}
 	for n := range maxComparedWords + 10 {
-		knownWord(strconv.Itoa(n))
+		knownWord("a" + strconv.Itoa(n))
 	}
 	if held := len(comparedWords.of); held > maxComparedWords || held == 0 {
 		t.Errorf("%d compared words are remembered, at most %d should be", held, maxComparedWords)
@@ -183,6 +183,20 @@ func TestLongWordsAreNotRemembered(t *testing.T) {
 			t.Errorf("of a word of %d bytes %d words and %d stems are remembered", n, len(comparedWords.of), len(stems.of))
 		}
 		ForgetStems()
+	}
+}
+
+// Numbers differ from text to text: they would push out words that come again.
+func TestNumbersAreNotRemembered(t *testing.T) {
+	defer ForgetStems()
+	ForgetStems()
+	for _, w := range []string{"1", "9:30", "2026-05-01", "-100", "100%", "#3", "$5"} {
+		if k, want := knownWord(w), compareWord(w); k != want || len(comparedWords.of) != 0 {
+			t.Errorf("%q is %v and should be %v; %d words are remembered", w, k, want, len(comparedWords.of))
+		}
+	}
+	if knownWord("5th"); len(comparedWords.of) != 1 {
+		t.Error("a word with a digit is not remembered")
 	}
 }
 

@@ -122,7 +122,7 @@ func ParseWords(text string, limit int) []QueryWord {
 
 // wordsOf returns the words of a text without the prefixes.
 func (q *Query) wordsOf(plain string, limit int) []QueryWord {
-	c := collector{limit: limit}
+	c := collector{limit: limit, content: make([]QueryWord, 0, min(limit, len(plain)/bytesOfWord+1))}
 	analyze(plain, true, c.token)
 	return c.words(len(q.Prefixes) == 0)
 }
@@ -264,6 +264,9 @@ func HasPhrase(text string, phrase []string) bool {
 	return found
 }
 
+// bytesOfWord is how many bytes a word of a query with content has at least, on average, with what stands between.
+const bytesOfWord = 6
+
 // collector gathers the words of a query in two lists: those with content, and
 // those that count when there is no content.
 type collector struct {
@@ -358,11 +361,8 @@ func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
 			return words
 		}
 	}
-	switch len(words) {
-	case limit:
+	if len(words) == limit {
 		return words
-	case 0:
-		words = make([]QueryWord, 0, min(limit, 16))
 	}
 	return append(words, w)
 }

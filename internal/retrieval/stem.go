@@ -14,7 +14,7 @@ const (
 	maxStemmed = 18_000
 )
 
-// A stemKey is a word in a language.
+// A stemKey is a word in a language; t: a word of which a term is made.
 type stemKey struct {
 	language byte
 	word     string
@@ -88,9 +88,9 @@ func formsOf(term, word string) string {
 
 // Stem returns the stem of an English word of lower-case letters (Porter 2). It is
 // safe for concurrent use.
-func Stem(word string) string {
-	return cachedStem('e', word, func(w string) string { return english.Stem(w, true) })
-}
+func Stem(word string) string { return cachedStem('e', word, englishStem) }
+
+func englishStem(word string) string { return english.Stem(word, true) }
 
 func cachedStem(language byte, word string, stem func(string) string) string {
 	stems.RLock()
