@@ -102,22 +102,26 @@ func merged(
 	if f.Gone {
 		lives = []int{0}
 	}
-	var arms []string
 	by := "2 DESC, 3"
 	if order == loci.OldestFirst {
 		by = "2, 3 DESC"
 	}
+	const arm = "SELECT r.n, r.created_at, r.id FROM record r INDEXED BY record_list WHERE r.namespace = ? AND r.kind = ? AND r.live = ?"
+	var c conditions // of each
+	exact = c.selecting(&f)
+	c.byTime(after, order == loci.OldestFirst)
+	rest := ""
+	if len(c.parts) > 0 {
+		rest = " AND " + c.String()
+	}
+	n := len(streams) * len(lives)
+	args = make([]any, 0, n*(3+len(c.args)))
 	for _, s := range streams {
 		for _, live := range lives {
-			var c conditions
-			c.add("r.namespace = ? AND r.kind = ? AND r.live = ?", s.namespace, s.kind, live)
-			exact = c.selecting(&f)
-			c.byTime(after, order == loci.OldestFirst)
-			arms = append(arms, "SELECT r.n, r.created_at, r.id FROM record r INDEXED BY record_list WHERE "+c.String())
-			args = append(args, c.args...)
+			args = append(append(args, s.namespace, s.kind, live), c.args...)
 		}
 	}
-	return strings.Join(arms, " UNION ALL ") + " ORDER BY " + by, args, exact
+	return arm + rest + strings.Repeat(" UNION ALL "+arm+rest, n-1) + " ORDER BY " + by, args, exact
 }
 
 // counted reports whether the kept counts answer a filter, except for what has expired.
