@@ -118,8 +118,9 @@ func plainValue[T string | []byte](word T) int {
 	return len(word)
 }
 
-// unlike reports whether an older text is Unrelated for the reason for which nearly all are: each of the two says
-// what the other does not, and more than [corrects] ever replaces. It makes nothing of the text. false: nothing is known.
+// unlike reports whether an older text is Unrelated for a reason for which nearly all are: each of the two says
+// what the other does not, and more than [corrects] ever replaces; or it is too long. It makes nothing of the text.
+// false: nothing is known.
 func (c *Comparison) unlike(older string) bool {
 	if c.changing || len(c.words) == 0 || len(c.words) > maxCompared {
 		return false
@@ -130,8 +131,11 @@ func (c *Comparison) unlike(older string) bool {
 	comparedWords.RLock()
 	defer comparedWords.RUnlock()
 	for {
+		if words > maxCompared {
+			return true // of one so long nothing is compared, and it is not the same: the other is shorter
+		}
 		field, ok := p.next()
-		if !ok || words > maxCompared {
+		if !ok {
 			return false
 		}
 		if len(field) == 0 {

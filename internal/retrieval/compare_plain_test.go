@@ -49,16 +49,25 @@ func TestPlainTextsAreComparedAsOthers(t *testing.T) {
 	for range 50_000 {
 		older := oddText(rng)
 		newer := oddText(rng)
-		if rng.IntN(2) == 0 {
-			newer = changed(rng, older)
+		switch rng.IntN(40) {
+		case 0: // about as many words as are compared
+			older = strings.Repeat("tea red ", rng.IntN(maxCompared)) + older
+		case 1:
+			newer = "a now " + newer
+		default:
+			if rng.IntN(2) == 0 {
+				newer = changed(rng, older)
+			}
 		}
 		if fold, ok := foldPlain(older); ok && fold != foldAny(older) {
 			t.Fatalf("%q is folded to %q; want %q", older, fold, foldAny(older))
 		}
-		// The last word is left out again: it is not of ASCII.
 		fold := foldAny(older)
-		values := appendValues(nil, fold+" é")
-		if got := appendValues(nil, fold); !slices.Equal(got, values[:len(values)-1]) {
+		values := appendValues(nil, fold+" é") // whose last word is not of ASCII, and left out again
+		if n := len(values); values[n-1] == "é" {
+			values = values[:n-1]
+		}
+		if got := appendValues(nil, fold); !slices.Equal(got, values) {
 			t.Fatalf("%q has the values %q; want %q", fold, got, values)
 		}
 		c := NewComparison(newer)
@@ -72,6 +81,18 @@ func TestPlainTextsAreComparedAsOthers(t *testing.T) {
 	}
 	if decided < 5_000 || found[Same] < 1000 || found[Changed] < 100 || found[Rephrased] < 1000 {
 		t.Errorf("of 50,000 texts %d are decided quickly, and found are %v", decided, found)
+	}
+}
+
+// Of a long text no more is looked at than shows that it is not compared.
+func TestALongPlainTextIsNotReadToItsEnd(t *testing.T) {
+	c := NewComparison("The service listens on port 80.")
+	beyond := strings.Repeat("tea ", maxCompared+1)
+	if !c.unlike(beyond + "日本") {
+		t.Error("a text of too many words is read on")
+	}
+	if c.unlike(beyond[4:] + "日本") {
+		t.Error("a text of as many words as are compared is not read")
 	}
 }
 

@@ -241,3 +241,31 @@ func TestStemsOfAQueryAreRemembered(t *testing.T) {
 		t.Errorf("%q, then %q", first, again)
 	}
 }
+
+// What texts may have in place of a word is remembered with its stems, in the same order.
+func TestAlternatesAreRemembered(t *testing.T) {
+	defer ForgetStems()
+	ForgetStems()
+	for _, word := range []string{"twelve", "pizza", "dogs", "grinning", "running", "not", "zwölf", "rosen"} {
+		term, _ := Normalize(word)
+		stems := []string(nil)
+		for l := range languages {
+			if s := stemIn(word, l); s != "" {
+				stems = append(stems, s)
+			}
+		}
+		named := stems
+		if len([]rune(word)) < leastInflected {
+			named = nil
+		}
+		want := withAlternates(term, named, append([]string{term}, stems...))
+		for range 2 {
+			if got := addForms([]string{term}, term, word); !slices.Equal(got, want) {
+				t.Errorf("%q has the forms %q; want %q", word, got, want)
+			}
+		}
+	}
+	if len(addForms(nil, "dog", "dogs")) <= len(languages) {
+		t.Error("no text has anything in place of dogs")
+	}
+}
