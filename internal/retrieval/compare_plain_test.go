@@ -96,6 +96,17 @@ func TestALongPlainTextIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
+// A text with a verb of change may correct one that shares little with it.
+func TestWhatTellsOfAChangeIsTakenApart(t *testing.T) {
+	older := "Grandmother keeps seven beehives behind the orchard and sells honey at the village market every autumn morning"
+	for verb, want := range map[string]bool{"moved": false, "cooked": true} {
+		c := NewComparison("Aunt Agnes " + verb + " near Hamburg with both dogs, three cats, her piano, old books and two fridges")
+		if got := c.unlike(older); got != want {
+			t.Errorf("%s: unlike at a glance %v; want %v", verb, got, want)
+		}
+	}
+}
+
 // A comparison with a text that is unlike makes nothing.
 func TestComparingPlainTextsMakesNothing(t *testing.T) {
 	older := "Deploys to the staging cluster failed twice on Tuesday because certificates had expired during the night shift"

@@ -27,7 +27,7 @@ func (f *file) recordsWith(
 	placed := onePlace(filter)
 	rows := &wholeRows{yield: yield, core: columns == coreColumns, pieces: pieces{most: 4 << 10}}
 	if order == unordered {
-		taken := takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
+		taken := takes(columns)
 		if !placed && len(filter.IDs) > 0 {
 			rest := *filter
 			rest.IDs = nil
@@ -68,10 +68,15 @@ func takenInOrder(columns, query string) string {
 	return takenFrom[columns] + "(" + query + " LIMIT -1)"
 }
 
+// takes gives columns of a row to a taker.
+func takes(columns string) string {
+	return takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
+}
+
 // takenMerged is the query that takes some columns of the rows that a query of [merged] names, in its order. They are
 // read behind the merge: it would carry each column of each row through two programs of SQLite's.
 func takenMerged(columns, query string) string {
-	return "SELECT " + takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ") FROM (" + query + " LIMIT -1) v" +
+	return "SELECT " + takes(columns) + " FROM (" + query + " LIMIT -1) v" +
 		" CROSS JOIN record r ON r.n = v.n CROSS JOIN namespace s ON s.n = r.namespace"
 }
 
