@@ -62,7 +62,8 @@ func (p *plainReader) next() (word []byte, ok bool) {
 	}
 	field := p.text[start:at]
 	if startsWithDigit(field) || startsWithDigit(p.last) {
-		if pair := [2]string{p.last, field}; p.last != "" && caseTells(pair[:], 1) || p.last == "" && caseTells(pair[1:], 0) {
+		pair := [2]string{p.last, field}
+		if p.last != "" && caseTells(pair[:], 1) || p.last == "" && caseTells(pair[1:], 0) {
 			copy(p.room[:], field)
 		}
 	}

@@ -136,7 +136,7 @@ func TestRowsAreTakenOneByOne(t *testing.T) {
 		taken := takenMerged(recordColumns, query)
 		check(order, query, taken, args, "SCAN v", 3)
 		const read = "SCAN v\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH s USING INTEGER PRIMARY KEY (rowid=?)"
-		if got := plan(t, db, taken, append([]any{1}, args...)...); strings.TrimSpace(got[strings.Index(got, "SCAN v"):]) != read {
+		if got := plan(t, db, taken, append([]any{1}, args...)...); !strings.HasSuffix(strings.TrimSpace(got), "\n"+read) {
 			t.Errorf("order %d: the plan is\n%swant rows read by their numbers behind the merge", order, got)
 		}
 	}
