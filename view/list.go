@@ -80,7 +80,10 @@ func (k *shape) reaches(state State) bool {
 }
 
 func checkNames(m *loci.Memory, kinds []loci.Kind, states []State) error {
-	all := Kinds(m)
+	var all []loci.Kind
+	if len(kinds) > 0 {
+		all = Kinds(m)
+	}
 	for _, k := range kinds {
 		if !slices.Contains(all, k) {
 			return loci.OneOf("kind", string(k), all...)

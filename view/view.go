@@ -83,7 +83,7 @@ type shape struct {
 
 // shapes lists the kinds that a handle's engine shows.
 func shapes(m *loci.Memory) []shape {
-	var out []shape
+	out := make([]shape, 0, 16) // there is room for all of ours: each is large
 	for _, own := range []loci.Kind{loci.KindFact, loci.KindRule, loci.KindEpisode} {
 		out = append(out, shape{kind: own, name: own, memory: true, found: own})
 	}

@@ -48,6 +48,14 @@ func NewComparison(newer string) *Comparison {
 
 // With is what [Compare] says of the text and an older one.
 func (c *Comparison) With(older string) Relation {
+	if c.unlike(older) {
+		return Unrelated
+	}
+	return c.apart(older)
+}
+
+// apart is With of any texts.
+func (c *Comparison) apart(older string) Relation {
 	fold := Fold(older)
 	if fold == c.fold {
 		return Same
@@ -86,6 +94,14 @@ func mayReplace(a, b *comparison, onlyA, onlyB int) bool {
 // Fold takes out what two ways of writing the same text differ in: white space and
 // letter case. The case of a unit behind a number stays: 5 mW are not 5 MW.
 func Fold(text string) string {
+	if folded, ok := foldPlain(text); ok {
+		return folded
+	}
+	return foldAny(text)
+}
+
+// foldAny is Fold of any text.
+func foldAny(text string) string {
 	words := strings.Fields(text)
 	for i, w := range words {
 		if !caseTells(words, i) {
@@ -124,8 +140,9 @@ type comparison struct {
 	words     []string // all, folded
 	content   []said   // without those that carry no content; with negations left out
 	negations int
-	loose     int  // words that [corrects] reads in another way
-	changing  bool // has a word that tells of a change
+	loose     int    // words that [corrects] reads in another way
+	changing  bool   // has a word that tells of a change
+	terms     uint64 // a bit for each term of content: see [comparedWord]
 }
 
 // A said is a word of content.
@@ -152,7 +169,7 @@ func compared(text, fold string) (c comparison) {
 		case k.negation:
 			c.negations++
 		case !k.function:
-			c.content = append(c.content, k.said)
+			c.content, c.terms = append(c.content, k.said), c.terms|1<<k.bit
 		}
 	}
 	return c
@@ -161,9 +178,17 @@ func compared(text, fold string) (c comparison) {
 // appendValues cuts a text into words: punctuation goes, digits part from letters, and
 // characters that are not written in words stand alone. It stops beyond maxCompared words.
 func appendValues(words []string, text string) []string {
+	plain := isPlain(text)
 	for field := range strings.FieldsSeq(text) {
 		if len(words) > maxCompared {
 			break
+		}
+		if plain {
+			for field = trimPlain(field); field != ""; {
+				n := plainValue(field)
+				words, field = append(words, field[:n]), field[n:]
+			}
+			continue
 		}
 		field = strings.TrimFunc(field, func(r rune) bool {
 			return unicode.IsPunct(r) && !strings.ContainsRune("#%-+", r) || r == '`'

@@ -200,6 +200,12 @@ func CutStem(text string) (language byte, stem string, ok bool) {
 	return text[1], text[2:], true
 }
 
+// StemsFrom and StemsTo are between which terms all those of [Inflected] tokens lie, and no others.
+const (
+	StemsFrom = string(rune(stemMark))
+	StemsTo   = string(rune(stemMark + 1))
+)
+
 func hasStem(word string) bool { return utf8.RuneCountInString(word) >= 3 && isLatinWord(word) }
 
 func stemAs(word string, l int) string {

@@ -148,19 +148,20 @@ func TestStemsAreForgotten(t *testing.T) {
 		t.Errorf("%d stems are remembered, at most %d should be", held, maxStems)
 	}
 	ForgetStems()
-	addStems(nil, "running")
-	addStems(nil, "harbours")
+	addForms(nil, "run", "running")
+	addForms(nil, "harbor", "harbours")
 	if len(stemmed.of) != 2 {
 		t.Errorf("stems of %d words are remembered, of two", len(stemmed.of))
 	}
 	for n := range maxStemmed + 10 {
-		addStems(nil, strings.Repeat("a", 4+n%100)+strings.Repeat("b", n/100))
+		word := strings.Repeat("a", 4+n%100) + strings.Repeat("b", n/100)
+		addForms(nil, word, word)
 	}
 	if held := len(stemmed.of); held > maxStemmed || held == 0 {
 		t.Errorf("stems of %d words are remembered, at most %d should be", held, maxStemmed)
 	}
 	for n := range maxComparedWords + 10 {
-		knownWord(strconv.Itoa(n))
+		knownWord("a" + strconv.Itoa(n))
 	}
 	if held := len(comparedWords.of); held > maxComparedWords || held == 0 {
 		t.Errorf("%d compared words are remembered, at most %d should be", held, maxComparedWords)
@@ -185,6 +186,20 @@ func TestLongWordsAreNotRemembered(t *testing.T) {
 	}
 }
 
+// Numbers differ from text to text: they would push out words that come again.
+func TestNumbersAreNotRemembered(t *testing.T) {
+	defer ForgetStems()
+	ForgetStems()
+	for _, w := range []string{"1", "9:30", "2026-05-01", "-100", "100%", "#3", "$5"} {
+		if k, want := knownWord(w), compareWord(w); k != want || len(comparedWords.of) != 0 {
+			t.Errorf("%q is %v and should be %v; %d words are remembered", w, k, want, len(comparedWords.of))
+		}
+	}
+	if knownWord("5th"); len(comparedWords.of) != 1 {
+		t.Error("a word with a digit is not remembered")
+	}
+}
+
 // What a comparison makes of a word is found once, and the same then.
 func TestComparedWordsAreRemembered(t *testing.T) {
 	defer ForgetStems()
@@ -204,9 +219,9 @@ func TestComparedWordsAreRemembered(t *testing.T) {
 // The stems of a word in a query are found once: a second query of the same words stems nothing.
 func TestStemsOfAQueryAreRemembered(t *testing.T) {
 	defer ForgetStems()
-	first := addStems([]string{"run"}, "running")
-	if len(first) < 3 || first[0] != "run" || len(addStems(nil, "is")) != 0 {
-		t.Fatal(first, addStems(nil, "is"))
+	first := addForms([]string{"run"}, "run", "running")
+	if len(first) < 3 || first[0] != "run" || len(addForms(nil, "is", "is")) != 0 {
+		t.Fatal(first, addForms(nil, "is", "is"))
 	}
 	for l, language := range languages {
 		if want := stemAs("running", l); !slices.Contains(first[1:], want) {
@@ -215,14 +230,42 @@ func TestStemsOfAQueryAreRemembered(t *testing.T) {
 	}
 	again := make([]string, 1, len(first))
 	again[0] = "run"
-	if n := testing.AllocsPerRun(10, func() { again = addStems(again[:1], "running") }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { again = addForms(again[:1], "run", "running") }); n != 0 {
 		t.Errorf("the stems of a known word take %v pieces of memory", n)
 	}
 	if !slices.Equal(again, first) {
 		t.Errorf("%q, then %q", first, again)
 	}
 	ForgetStems()
-	if again = addStems(again[:1], "running"); !slices.Equal(again, first) {
+	if again = addForms(again[:1], "run", "running"); !slices.Equal(again, first) {
 		t.Errorf("%q, then %q", first, again)
+	}
+}
+
+// What texts may have in place of a word is remembered with its stems, in the same order.
+func TestAlternatesAreRemembered(t *testing.T) {
+	defer ForgetStems()
+	ForgetStems()
+	for _, word := range []string{"twelve", "pizza", "dogs", "grinning", "running", "not", "zwölf", "rosen"} {
+		term, _ := Normalize(word)
+		stems := []string(nil)
+		for l := range languages {
+			if s := stemIn(word, l); s != "" {
+				stems = append(stems, s)
+			}
+		}
+		named := stems
+		if len([]rune(word)) < leastInflected {
+			named = nil
+		}
+		want := withAlternates(term, named, append([]string{term}, stems...))
+		for range 2 {
+			if got := addForms([]string{term}, term, word); !slices.Equal(got, want) {
+				t.Errorf("%q has the forms %q; want %q", word, got, want)
+			}
+		}
+	}
+	if len(addForms(nil, "dog", "dogs")) <= len(languages) {
+		t.Error("no text has anything in place of dogs")
 	}
 }

@@ -26,23 +26,28 @@ func Normalize(token string) (term string, stop bool) {
 			return foreign(token), false
 		}
 	}
+	return cachedStem('t', token, termOfEnglish), false
+}
+
+// termOfEnglish is the term of a token of English letters that is no stop word.
+func termOfEnglish(token string) string {
 	if n := numbers[token]; n != "" {
-		return n, false
+		return n
 	}
 	if base := irregular[token]; base != "" {
 		token = base
 	}
 	if fixed[token] || len(token) <= 3 {
-		return token, false
+		return token
 	}
 	if base := overstemmed[token]; base != "" {
-		return base, false
+		return base
 	}
-	term = Stem(american(token))
+	term := englishStem(american(token))
 	if base := travelled[term]; base != "" {
-		return base, false
+		return base
 	}
-	return term, false
+	return term
 }
 
 // foreign is the term of a token that is not of English letters.

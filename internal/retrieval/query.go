@@ -55,13 +55,9 @@ func (w *QueryWord) Or(terms []string) []string {
 		return terms
 	}
 	if w.made == Word {
-		terms = addStems(terms, w.word)
+		return addForms(terms, w.Term, w.word)
 	}
-	stems := terms
-	if utf8.RuneCountInString(w.word) < leastInflected {
-		stems = nil
-	}
-	terms = withAlternates(w.Term, stems, terms)
+	terms = withAlternates(w.Term, nil, terms)
 	if w.made == Pair {
 		if digit := digitOf(w.Term); digit != "" {
 			terms = append(terms, digit)
@@ -114,10 +110,21 @@ func Parse(text string, limit int) Query {
 	}
 	_, others, english := countSmall(fold(plain))
 	q.English, q.Aim = english > others, aimOf(plain)
-	c := collector{limit: limit}
-	analyze(plain, true, c.token)
-	q.Words = c.words(len(q.Prefixes) == 0)
+	q.Words = q.wordsOf(plain, limit)
 	return q
+}
+
+// ParseWords returns the words of [Parse] alone.
+func ParseWords(text string, limit int) []QueryWord {
+	var q Query
+	return q.wordsOf(q.takePrefixes(text, limit), limit)
+}
+
+// wordsOf returns the words of a text without the prefixes.
+func (q *Query) wordsOf(plain string, limit int) []QueryWord {
+	c := collector{limit: limit, content: make([]QueryWord, 0, min(limit, len(plain)/bytesOfWord+1))}
+	analyze(plain, true, c.token)
+	return c.words(len(q.Prefixes) == 0)
 }
 
 // HasWords reports whether there is anything to look for in a query: "?!" has nothing.
@@ -257,6 +264,9 @@ func HasPhrase(text string, phrase []string) bool {
 	return found
 }
 
+// bytesOfWord is how many bytes a word of a query with content has at least, on average, with what stands between.
+const bytesOfWord = 6
+
 // collector gathers the words of a query in two lists: those with content, and
 // those that count when there is no content.
 type collector struct {
@@ -351,11 +361,8 @@ func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
 			return words
 		}
 	}
-	switch len(words) {
-	case limit:
+	if len(words) == limit {
 		return words
-	case 0:
-		words = make([]QueryWord, 0, min(limit, 16))
 	}
 	return append(words, w)
 }

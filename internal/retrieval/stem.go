@@ -3,6 +3,7 @@ package retrieval
 import (
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/kljensen/snowball/english"
 )
@@ -13,7 +14,7 @@ const (
 	maxStemmed = 18_000
 )
 
-// A stemKey is a word in a language.
+// A stemKey is a word in a language; t: a word of which a term is made.
 type stemKey struct {
 	language byte
 	word     string
@@ -26,20 +27,24 @@ var stems = struct {
 	of map[stemKey]string
 }{of: map[stemKey]string{}}
 
-// stemmed remembers all stems that a word of a query may have, since to look them up one by one takes
-// most of what a query of known words costs. They stand one behind the other.
+// stemmed remembers all stems that a word of a query may have and what texts may have in its place, since
+// to look them up one by one takes most of what a query of known words costs. They stand one behind the other.
 var stemmed = struct {
 	sync.RWMutex
 	of map[string]string
 }{of: map[string]string{}}
 
-// addStems adds to a list all stems that a word may have in a document.
-func addStems(to []string, word string) []string {
+// alternateMark leads a term in what is remembered that is no stem; no term has it.
+const alternateMark = '\x00'
+
+// addForms adds to a list all stems that a word may have in a document, and then what a document may have in place
+// of its term.
+func addForms(to []string, term, word string) []string {
 	stemmed.RLock()
 	all, ok := stemmed.of[word]
 	stemmed.RUnlock()
 	if !ok {
-		if all = stemsIn(word); all == "" {
+		if all = formsOf(term, word); all == "" {
 			return to
 		}
 		stemmed.Lock()
@@ -50,20 +55,42 @@ func addStems(to []string, word string) []string {
 		stemmed.Unlock()
 	}
 	for all != "" {
-		n := strings.IndexByte(all[1:], stemMark) + 1
-		if n == 0 {
-			n = len(all)
+		n := 1
+		for n < len(all) && all[n] != stemMark && all[n] != alternateMark {
+			n++
 		}
-		to, all = append(to, all[:n]), all[n:]
+		to, all = append(to, strings.TrimPrefix(all[:n], string(rune(alternateMark)))), all[n:]
 	}
 	return to
 }
 
+// formsOf is what is remembered of a word.
+func formsOf(term, word string) string {
+	all := stemsIn(word)
+	var stems []string
+	for rest := all; rest != ""; {
+		n := strings.IndexByte(rest[1:], stemMark) + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		stems, rest = append(stems, rest[:n]), rest[n:]
+	}
+	named := stems
+	if utf8.RuneCountInString(word) < leastInflected {
+		named = nil
+	}
+	or := append([]string{term}, stems...)
+	for _, alternate := range withAlternates(term, named, or)[len(or):] {
+		all += string(rune(alternateMark)) + alternate
+	}
+	return all
+}
+
 // Stem returns the stem of an English word of lower-case letters (Porter 2). It is
 // safe for concurrent use.
-func Stem(word string) string {
-	return cachedStem('e', word, func(w string) string { return english.Stem(w, true) })
-}
+func Stem(word string) string { return cachedStem('e', word, englishStem) }
+
+func englishStem(word string) string { return english.Stem(word, true) }
 
 func cachedStem(language byte, word string, stem func(string) string) string {
 	stems.RLock()

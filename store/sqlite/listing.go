@@ -27,7 +27,7 @@ func (f *file) recordsWith(
 	placed := onePlace(filter)
 	rows := &wholeRows{yield: yield, core: columns == coreColumns, pieces: pieces{most: 4 << 10}}
 	if order == unordered {
-		taken := takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
+		taken := takes(columns)
 		if !placed && len(filter.IDs) > 0 {
 			rest := *filter
 			rest.IDs = nil
@@ -37,20 +37,24 @@ func (f *file) recordsWith(
 		query, args, exact := listing(taken, filter, nil, unordered)
 		return f.wholes(ctx, undecided(filter, exact), rows.at(placed, filter), query, args)
 	}
-	query, args, exact := listing(columns, filter, after, order)
+	var query string
+	var args []any
+	var exact bool
 	if mergeable(filter, order) {
 		streams, few, err := f.streams(ctx, filter)
-		if err != nil || few && len(streams) == 0 {
-			return err
-		}
 		switch {
+		case err != nil || few && len(streams) == 0:
+			return err
 		case few && filter.Waning:
 			query, args, exact = waning(columns, filter, streams, after, order)
 			placed = false
 		case few:
-			query, args, exact = merged(columns, filter, streams, after, order)
-			placed = false
+			query, args, exact = merged(filter, streams, after, order)
+			return f.wholes(ctx, undecided(filter, exact), rows, takenMerged(columns, query), args)
 		}
+	}
+	if query == "" {
+		query, args, exact = listing(columns, filter, after, order)
 	}
 	if placed {
 		columns = strings.Replace(columns, placeColumns, "", 1)
@@ -62,6 +66,18 @@ func (f *file) recordsWith(
 // within another one come one by one and stay in their order. SQLite does so without one, too, but does not say so.
 func takenInOrder(columns, query string) string {
 	return takenFrom[columns] + "(" + query + " LIMIT -1)"
+}
+
+// takes gives columns of a row to a taker.
+func takes(columns string) string {
+	return takeFunction + "(?, " + strings.Replace(columns, noText, "''", 1) + ")"
+}
+
+// takenMerged is the query that takes some columns of the rows that a query of [merged] names, in its order. They are
+// read behind the merge: it would carry each column of each row through two programs of SQLite's.
+func takenMerged(columns, query string) string {
+	return "SELECT " + takes(columns) + " FROM (" + query + " LIMIT -1) v" +
+		" CROSS JOIN record r ON r.n = v.n CROSS JOIN namespace s ON s.n = r.namespace"
 }
 
 // byIDs is the query for the records of some ids. Whoever names ids mostly knows that the rest of a filter selects

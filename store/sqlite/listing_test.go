@@ -113,25 +113,31 @@ func TestRowsAreTakenOneByOne(t *testing.T) {
 	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
 	placed := strings.Replace(recordColumns, placeColumns, "", 1)
 	streams := []stream{{1, "fact"}, {1, "rule"}, {2, "fact"}}
+	check := func(order loci.Order, query, taken string, args []any, scanned string, steps int) {
+		t.Helper()
+		within := plan(t, db, query, args...)
+		got := plan(t, db, taken, append([]any{1}, args...)...)
+		within = strings.TrimPrefix(within, "COMPOUND QUERY\n")
+		first, rest, _ := strings.Cut(got, "\n")
+		more := strings.Count(rest, "\n") - strings.Count(within, "\n")
+		if !strings.HasPrefix(first, "CO-ROUTINE") || strings.Count(rest, scanned) != 1 || more != steps {
+			t.Errorf("order %d: the plan is\n%swant that of the listing, one row after the other:\n%s", order, got, within)
+		}
+	}
 	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending, loci.NewestFirst, loci.OldestFirst} {
-		for columns, listed := range map[string]func() (string, []any, bool){
-			placed: func() (string, []any, bool) { return listing(recordColumns, &here, nil, order) },
-			recordColumns: func() (string, []any, bool) {
-				if order.BySlot() {
-					return listing(recordColumns, &loci.Filter{}, nil, order)
-				}
-				return merged(recordColumns, &here, streams, nil, order)
-			},
-		} {
-			query, args, _ := listed()
-			within := plan(t, db, query, args...)
-			got := plan(t, db, takenInOrder(columns, query), append([]any{1}, args...)...)
-			within = strings.TrimPrefix(within, "COMPOUND QUERY\n")
-			first, rest, _ := strings.Cut(got, "\n")
-			more := strings.Count(rest, "\n") - strings.Count(within, "\n")
-			if !strings.HasPrefix(first, "CO-ROUTINE") || strings.Count(rest, "SCAN (") != 1 || more != 1 {
-				t.Errorf("order %d: the plan is\n%swant that of the listing, one row after the other:\n%s", order, got, within)
-			}
+		query, args, _ := listing(recordColumns, &here, nil, order)
+		check(order, query, takenInOrder(placed, query), args, "SCAN (", 1)
+		if order.BySlot() {
+			query, args, _ := listing(recordColumns, &loci.Filter{}, nil, order)
+			check(order, query, takenInOrder(recordColumns, query), args, "SCAN (", 1)
+			continue
+		}
+		query, args, _ = merged(&here, streams, nil, order)
+		taken := takenMerged(recordColumns, query)
+		check(order, query, taken, args, "SCAN v", 3)
+		const read = "SCAN v\nSEARCH r USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH s USING INTEGER PRIMARY KEY (rowid=?)"
+		if got := plan(t, db, taken, append([]any{1}, args...)...); !strings.HasSuffix(strings.TrimSpace(got), "\n"+read) {
+			t.Errorf("order %d: the plan is\n%swant rows read by their numbers behind the merge", order, got)
 		}
 	}
 }
@@ -210,7 +216,7 @@ func TestListsByTimeAreMerged(t *testing.T) {
 		for _, notLive := range []bool{false, true} {
 			for _, after := range []*page.Record{nil, {CreatedAt: now, ID: loci.ID{1}}} {
 				f.NotLive = notLive
-				query, args, exact := merged(recordColumns, &f, streams, after, order)
+				query, args, exact := merged(&f, streams, after, order)
 				got := plan(t, db, query, args...)
 				const index = "INDEX record_list (namespace=? AND kind=? AND live=?"
 				if exact || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, index) {

@@ -75,7 +75,11 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		return records, err
 	}
 	x := &f.search
-	seq, known := p.Shared[seenState{}].(int64)
+	var seq int64
+	known := false
+	if p.Shared != nil {
+		seq, known = p.Shared[seenState{}].(int64)
+	}
 	if !known {
 		if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
 			return nil, err

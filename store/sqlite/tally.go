@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,17 +24,55 @@ type stream struct {
 // streams lists what a filter reaches, as far as records were ever there; false: they are
 // too many.
 func (f *file) streams(ctx context.Context, filter *loci.Filter) (all []stream, few bool, err error) {
+	rows := &streamRows{kinds: filter.Kinds}
+	err = f.taken(ctx, rows, func(number int64) (string, []any) { return streamQuery(filter, number) })
+	return rows.all, len(rows.all) <= maxStreams, err
+}
+
+// streamQuery gives the places and kinds of tallies to a taker, those of one place one after another. A list of kinds for
+// SQLite to look into, or places that it is to list first, would each be a table that it makes.
+func streamQuery(filter *loci.Filter, number int64) (query string, args []any) {
 	var c conditions
-	c.within("t.namespace", filter.Within, filter.Exact)
-	among[string](&c, "t.kind", namesOf(filter.Kinds))
-	query := fmt.Sprintf("SELECT DISTINCT t.namespace, t.kind FROM tally t WHERE %s LIMIT %d", c.String(), maxStreams+1)
-	err = f.readRows(ctx, query, c.args, func(rows *sql.Rows) (bool, error) {
-		var s stream
-		err := rows.Scan(&s.namespace, &s.kind)
-		all = append(all, s)
-		return true, err
-	})
-	return all, len(all) <= maxStreams, err
+	from := "tally t"
+	if len(filter.Within) == 1 {
+		c.within("s.n", filter.Within, filter.Exact)
+		from = "namespace s CROSS JOIN tally t ON t.namespace = s.n"
+		if key := filter.Within[0].Key(); key != "" && !filter.Exact {
+			c = conditions{}
+			c.add("s.key >= ? AND s.key < ?", []byte(key), []byte(key[:len(key)-1]+"\x01"))
+		}
+	} else {
+		c.within("t.namespace", filter.Within, filter.Exact)
+	}
+	if len(filter.Kinds) == 1 {
+		c.add("t.kind = ?", string(filter.Kinds[0]))
+	}
+	return "SELECT " + takeFunction + "(?, t.namespace, t.kind) FROM " + from + " WHERE " + c.String(), append([]any{number}, c.args...)
+}
+
+// A streamRows takes the rows of a [streamQuery].
+type streamRows struct {
+	kinds []loci.Kind // none: all
+	all   []stream
+	ended error
+}
+
+func (s *streamRows) why() error { return s.ended }
+
+func (s *streamRows) take(row lentRow) bool {
+	namespace, ok := row.integer(0)
+	kind, isText := row.bytes(1)
+	switch n := len(s.all); {
+	case !ok || !isText:
+		s.ended = errWhole
+	case n > 0 && s.all[n-1].namespace == namespace && s.all[n-1].kind == string(kind): // of another state
+	case len(s.kinds) > 0 && !slices.ContainsFunc(s.kinds, func(k loci.Kind) bool { return string(k) == string(kind) }):
+	case n > maxStreams:
+		s.ended = errFull
+	default:
+		s.all = append(s.all, stream{namespace, string(kind)})
+	}
+	return s.ended == nil
 }
 
 func namesOf[T ~string](kinds []T) (names []string) {
@@ -51,10 +88,10 @@ func mergeable(f *loci.Filter, order loci.Order) bool {
 	return !order.BySlot() && len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && !f.Expired && f.Due.IsZero()
 }
 
-// merged is the query for what a filter selects, in an order by time: SQLite merges
+// merged is the query for the numbers of what a filter selects, in an order by time: SQLite merges
 // streams that are in this order each, and reads of them only what is asked for.
 func merged(
-	columns string, filter *loci.Filter, streams []stream, after *page.Record, order loci.Order,
+	filter *loci.Filter, streams []stream, after *page.Record, order loci.Order,
 ) (query string, args []any, exact bool) {
 	f := *filter
 	f.Kinds = nil
@@ -65,23 +102,26 @@ func merged(
 	if f.Gone {
 		lives = []int{0}
 	}
-	var arms []string
-	by := "7 DESC, 1" // created_at and id
+	by := "2 DESC, 3"
 	if order == loci.OldestFirst {
-		by = "7, 1 DESC"
+		by = "2, 3 DESC"
 	}
+	const arm = "SELECT r.n, r.created_at, r.id FROM record r INDEXED BY record_list WHERE r.namespace = ? AND r.kind = ? AND r.live = ?"
+	var c conditions // of each
+	exact = c.selecting(&f)
+	c.byTime(after, order == loci.OldestFirst)
+	rest := ""
+	if len(c.parts) > 0 {
+		rest = " AND " + c.String()
+	}
+	n := len(streams) * len(lives)
+	args = make([]any, 0, n*(3+len(c.args)))
 	for _, s := range streams {
 		for _, live := range lives {
-			var c conditions
-			c.add("r.namespace = ? AND r.kind = ? AND r.live = ?", s.namespace, s.kind, live)
-			exact = c.selecting(&f)
-			c.byTime(after, order == loci.OldestFirst)
-			arms = append(arms, "SELECT "+columns+
-				" FROM record r INDEXED BY record_list CROSS JOIN namespace s ON s.n = r.namespace WHERE "+c.String())
-			args = append(args, c.args...)
+			args = append(append(args, s.namespace, s.kind, live), c.args...)
 		}
 	}
-	return strings.Join(arms, " UNION ALL ") + " ORDER BY " + by, args, exact
+	return arm + rest + strings.Repeat(" UNION ALL "+arm+rest, n-1) + " ORDER BY " + by, args, exact
 }
 
 // counted reports whether the kept counts answer a filter, except for what has expired.

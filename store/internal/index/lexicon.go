@@ -19,6 +19,7 @@ type lexicon struct {
 	names    []string    // by term
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
+	stemmed  bool        // see hasStems: one was, since it was made
 
 	tokens, posted int // how many words passages have, and postings the lists
 
@@ -115,9 +116,13 @@ func (l *lexicon) term(name string) uint32 {
 	return t
 }
 
+// isStem reports whether a term is the stem of a word in another language than English.
+func isStem(term string) bool { return retrieval.StemsFrom <= term && term < retrieval.StemsTo }
+
 func (l *lexicon) newTerm(name string) uint32 {
 	t := uint32(len(l.postings))
 	l.terms[name] = t
+	l.stemmed = l.stemmed || isStem(name)
 	l.names = append(l.names, name)
 	l.postings = append(l.postings, nil)
 	l.holders = append(l.holders, 0)

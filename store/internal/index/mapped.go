@@ -26,6 +26,8 @@ type mapped struct {
 	dead   []uint64 // by entry, a bit
 	gone   int      // entries
 
+	stemmed bool // see hasStems
+
 	lessHolders map[uint32]uint32    // by term: passages removed
 	lessUses    map[uint32]uint32    // by spelling: uses removed
 	numbers     []uint32             // by sequence of the segment, from 1: its number in the shard
@@ -52,6 +54,7 @@ func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
 		m.matrix.Use(g.Sketch)
 		m.matrix.Look(g.Check)
 	}
+	m.stemmed = g.HasTerms(retrieval.StemsFrom, retrieval.StemsTo)
 	n := g.Sequences()
 	m.numbers, m.living, m.lengths = make([]uint32, n+1), make([]uint32, n+1), make([]uint64, n+1)
 	copy(m.lengths[1:], g.Lengths)
@@ -142,6 +145,8 @@ func (m *mapped) sequenceOfPassage(p *passage) uint32 { return m.numbers[p.Seque
 func (m *mapped) hasSequences() bool { return m.Sequences() > 0 }
 
 func (m *mapped) findTerm(name string) (uint32, bool) { return m.FindTerm(name) }
+
+func (m *mapped) hasStems() bool { return m.stemmed }
 
 func (m *mapped) holding(term uint32) int { return int(m.Holders[term] - m.lessHolders[term]) }
 

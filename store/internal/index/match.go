@@ -109,7 +109,7 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 		return nil, err
 	}
 	others := slices.Concat(byTime, byWish)
-	hits := make(map[place]*loci.Hit, max(len(byWord), len(byVector), len(others)))
+	hits := make(map[place]*loci.Hit, len(byWord)+len(byVector)+len(others))
 	for _, list := range [][]place{byWord, byVector, others} {
 		for _, at := range list {
 			hits[at] = nil // until they are counted

@@ -21,6 +21,7 @@ type part interface {
 	hasSequences() bool                  // else no passage is in one
 
 	findTerm(name string) (term uint32, ok bool)
+	hasStems() bool                                // else no term is the stem of a word in another language than English
 	holding(term uint32) int                       // passages alive that hold a term
 	list(term uint32) []posting                    // ascending; the count is 0 where a passage was removed
 	listIn(room *[]posting, term uint32) []posting // the same, good until the next call with that room
@@ -115,6 +116,8 @@ func (s *shard) findTerm(name string) (uint32, bool) {
 	t, ok := s.terms[name]
 	return t, ok
 }
+
+func (s *shard) hasStems() bool { return s.stemmed }
 
 func (s *shard) holding(term uint32) int { return int(s.holders[term]) }
 

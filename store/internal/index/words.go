@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -69,14 +70,17 @@ func (s *search) scoreWords(p loci.Probe) error {
 	if s.passages == 0 {
 		return nil
 	}
-	q, known := p.Shared[parsed{}].(retrieval.Query)
-	if !known {
-		if q = retrieval.Parse(p.Text, maxQueryTerms); p.Shared != nil {
+	var q retrieval.Query
+	switch known := false; {
+	case p.Quick:
+		q.Words = s.rarest(retrieval.ParseWords(p.Text, maxQueryTerms))
+	case p.Shared == nil:
+		q = retrieval.Parse(p.Text, maxQueryTerms)
+	default:
+		if q, known = p.Shared[parsed{}].(retrieval.Query); !known {
+			q = retrieval.Parse(p.Text, maxQueryTerms)
 			p.Shared[parsed{}] = q
 		}
-	}
-	if p.Quick {
-		q = retrieval.Query{Words: s.rarest(q.Words)}
 	}
 	s.askWords(&q, p)
 	if p.Sequences && !p.Quick {
@@ -196,17 +200,21 @@ func (s *search) holders(term string) (n int) {
 
 // rarest are the words that a quick search looks for: what they cost is bounded, and
 // texts that are near to one another share some of them.
-func (s *search) rarest(words []retrieval.QueryWord) (rare []retrieval.QueryWord) {
-	held := map[string]int{}
-	rare = make([]retrieval.QueryWord, 0, len(words))
-	for _, w := range words {
-		if n := s.holders(w.Term); n > 0 && n <= loci.QuickHolders {
-			held[w.Term] = n
-			rare = append(rare, w)
+func (s *search) rarest(words []retrieval.QueryWord) []retrieval.QueryWord {
+	type held struct{ at, holders int }
+	rare := make([]held, 0, len(words))
+	for i := range words {
+		if n := s.holders(words[i].Term); n > 0 && n <= loci.QuickHolders {
+			rare = append(rare, held{i, n})
 		}
 	}
-	slices.SortStableFunc(rare, func(a, b retrieval.QueryWord) int { return held[a.Term] - held[b.Term] })
-	return rare[:min(len(rare), loci.QuickWords)]
+	slices.SortFunc(rare, func(a, b held) int { return cmp.Or(a.holders-b.holders, a.at-b.at) })
+	rare = rare[:min(len(rare), loci.QuickWords)]
+	out := make([]retrieval.QueryWord, len(rare))
+	for i, r := range rare {
+		out[i] = words[r.at]
+	}
+	return out
 }
 
 // findWord finds a word that has several terms.
@@ -215,6 +223,9 @@ func (s *search) findWord(terms []string) asked {
 	for i := range s.parts {
 		sh, in := &s.parts[i], &a.in[i]
 		for _, term := range terms {
+			if !sh.hasStems() && isStem(term) {
+				continue // mostly: each word of a query may have a dozen
+			}
 			t, ok := sh.findTerm(term)
 			if !ok {
 				continue

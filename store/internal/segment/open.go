@@ -277,6 +277,12 @@ func (s *Segment) Beginning(prefix string) (first, last uint32) {
 // FindTerm returns the number of a term.
 func (s *Segment) FindTerm(name string) (n uint32, found bool) { return s.terms.search(name) }
 
+// HasTerms reports whether there are terms from one on that come before another one.
+func (s *Segment) HasTerms(from, to string) bool {
+	n, _ := s.terms.search(from)
+	return int(n) < s.terms.len() && s.terms.text(n) < to
+}
+
 // Term returns the name of a term.
 func (s *Segment) Term(n uint32) string { return s.terms.text(n) }
 
