@@ -102,6 +102,7 @@ type workshop struct {
 // newWorkshop makes one in two directories: what is in the first can be read.
 func newWorkshop(inside, outside string, opts Options) (w *workshop, err error) {
 	w = &workshop{opts: opts}
+	w.opts.Store.NoReserve = true // it would be a part of what the work needs
 	for to, place := range map[*string]string{&w.inside: inside, &w.outside: outside} {
 		if err == nil {
 			*to, err = room(place)

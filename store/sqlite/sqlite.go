@@ -41,6 +41,7 @@ type Options struct {
 	MaxOpen     int          // files open at once; default DefaultMaxOpen
 	IndexMemory int64        // bytes that the search indexes of all files may take; default DefaultIndexMemory
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+	NoReserve   bool         // keep no room for deleting on a full disk: for copies that go when they were used
 
 	shelfFrom, shelfBook int // see shelf; for tests
 }
@@ -112,6 +113,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		return nil, refused
 	}
 	s.ballast = newBallast(s)
+	s.ballast.none = s.opts.NoReserve
 	return s, nil
 }
 
