@@ -51,7 +51,7 @@ func (s *Store) holdsStill(ctx context.Context, t loci.Tenant) (bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen[t] = seen{now, holds}
+	remember(s.seen, t, seen{now, holds}, mostRemembered)
 	return holds, nil
 }
 
@@ -141,6 +141,21 @@ func (s *Store) dealtWith(ctx context.Context, t loci.Tenant, before stamp) erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dealt[t] = d
+	remember(s.dealt, t, d, mostRemembered)
 	return nil
+}
+
+// mostRemembered bounds what a store remembers of tenants whose files are not open: some 100 bytes of each.
+const mostRemembered = 1 << 16
+
+// remember puts a value into a map of at most so many: where there is no room, any other one gives way, which costs
+// whoever asks for it a look into a file.
+func remember[K comparable, V any](all map[K]V, key K, value V, most int) {
+	if _, there := all[key]; !there && len(all) >= most {
+		for other := range all {
+			delete(all, other)
+			break
+		}
+	}
+	all[key] = value
 }

@@ -64,6 +64,7 @@ type Store struct {
 	tick   int64
 	dealt  map[loci.Tenant]dealt // see [Store.Due]
 	seen   map[loci.Tenant]seen  // see [Store.Tenants]
+	owners map[string]string     // of files whose names do not say it
 	closed bool
 }
 
@@ -75,7 +76,7 @@ var _ loci.Store = (*Store)(nil)
 // opened when first used.
 func Open(path string, opts *Options) (*Store, error) {
 	s := &Store{path: path, single: strings.HasSuffix(path, ".db"), files: map[loci.Tenant]*file{},
-		dealt: map[loci.Tenant]dealt{}, seen: map[loci.Tenant]seen{}}
+		dealt: map[loci.Tenant]dealt{}, seen: map[loci.Tenant]seen{}, owners: map[string]string{}}
 	s.idle = sync.NewCond(&s.mu)
 	if opts != nil {
 		s.opts = *opts
