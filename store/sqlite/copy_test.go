@@ -86,3 +86,14 @@ func TestACopyWithALogIsNotWhole(t *testing.T) {
 	}
 	must(t, other.Close())
 }
+
+// Where there is no room to open a file, nothing can be deleted from it: the advice is another one.
+func TestADiskThatIsTooFullToOpen(t *testing.T) {
+	t.Parallel()
+	f := &file{path: "x.db"}
+	wantCode(t, f.translate(opOpen, syscall.ENOSPC), loci.Unavailable, "x.db is full, and opening it takes some room")
+	wantCode(t, f.translate("apply", syscall.ENOSPC), loci.Unavailable, "x.db is full; nothing was stored")
+	if advice := loci.AsError(f.translate(opOpen, syscall.ENOSPC)).Advice(); advice != "Free some space there, 64 KiB at the least, then try again." {
+		t.Errorf("the advice is %q", advice)
+	}
+}

@@ -178,7 +178,7 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 		}
 		s.mu.Unlock()
 		s.release(f)
-		return nil, f.translate("open", err)
+		return nil, f.translate(opOpen, err)
 	}
 	if err := f.inPlace(); err != nil {
 		s.release(f)
