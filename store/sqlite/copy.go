@@ -122,7 +122,7 @@ func (c *Target) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (
 
 // fits refuses a tenant that the store has no file for.
 func (c *Target) fits(t loci.Tenant) error {
-	if !strings.HasSuffix(c.path, ".db") || t.String() == DefaultTenant || t == loci.SystemTenant() {
+	if c.layout().takes(t) {
 		return nil
 	}
 	return loci.Errorf(loci.Unsupported,

@@ -98,8 +98,8 @@ func TestAClosedStoreLoadsNothing(t *testing.T) {
 func TestSizesOfPieces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ before, least, most, want int }{
-		{0, 0, 0, leastPiece}, {leastPiece, 1, 0, 2 * leastPiece}, {mostPiece, 1, 0, mostPiece}, {1 << 20, 1, 0, mostPiece},
-		{4096, 1, 6000, 6000}, {0, 5 * mostPiece, 0, 5 * mostPiece},
+		{0, 0, 0, leastPiece}, {leastPiece, 1, 0, 2 * leastPiece}, {mostPiece, 1, 0, mostPiece},
+		{1 << 20, 1, 0, mostPiece}, {4096, 1, 6000, 6000}, {0, 5 * mostPiece, 0, 5 * mostPiece},
 	} {
 		if n := (&pieces{most: c.most}).size(c.before, c.least); n != c.want {
 			t.Errorf("after %d, for %d, at most %d: %d; want %d", c.before, c.least, c.most, n, c.want)

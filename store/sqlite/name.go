@@ -41,6 +41,12 @@ func (s *Store) fileName(t loci.Tenant) string {
 	return filepath.Join(s.path, name+".db")
 }
 
+// takes reports whether the store has a file for a tenant: one that is a file itself has it for the one tenant, and
+// for what the program keeps for itself.
+func (s *Store) takes(t loci.Tenant) bool {
+	return !s.single || t.String() == DefaultTenant || t == loci.SystemTenant()
+}
+
 // tenantNames lists the tenants that have a file, in order.
 func (s *Store) tenantNames() ([]string, error) {
 	s.mu.Lock()

@@ -14,10 +14,13 @@ import (
 	"github.com/loci-memory/loci/internal/oserror"
 )
 
-// fileName is where the target has the file of a tenant.
-func (c *Target) fileName(t loci.Tenant) string {
-	return (&Store{path: c.path, single: strings.HasSuffix(c.path, ".db")}).fileName(t)
+// layout is the store, to ask where its files are.
+func (c *Target) layout() *Store {
+	return &Store{path: c.path, single: strings.HasSuffix(c.path, ".db")}
 }
+
+// fileName is where the target has the file of a tenant.
+func (c *Target) fileName(t loci.Tenant) string { return c.layout().fileName(t) }
 
 // unsharedPragmas are those of the connection that keeps others away from a file: whoever has it
 // open does not give it up for waiting.

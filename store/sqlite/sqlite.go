@@ -150,7 +150,7 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 	if t.IsZero() {
 		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
 	}
-	if s.single && t.String() != DefaultTenant && t != loci.SystemTenant() {
+	if !s.takes(t) {
 		return nil, loci.Errorf(loci.Unsupported, "%s holds the tenant %q alone: for several tenants use a store path that is a directory", s.path, DefaultTenant)
 	}
 	s.mu.Lock()
@@ -344,7 +344,7 @@ func (s *Store) exists(t loci.Tenant) (bool, error) {
 	if closed {
 		return false, errClosed()
 	}
-	if s.single && t.String() != DefaultTenant && t != loci.SystemTenant() {
+	if !s.takes(t) {
 		return false, nil
 	}
 	_, err := os.Stat(s.fileName(t))
