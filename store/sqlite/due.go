@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -59,15 +60,10 @@ func (s *Store) holdsStill(ctx context.Context, t loci.Tenant) (bool, error) {
 func (s *Store) stamp(t loci.Tenant) (now stamp, sure bool, err error) {
 	var last time.Time
 	look := func(path string) (size, at int64, err error) {
-		f, err := os.Open(path) // of what is open Windows tells the time by its handle alone
+		info, err := lookAt(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return 0, 0, nil
 		}
-		if err != nil {
-			return 0, 0, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		info, err := f.Stat()
 		if err != nil || info.Size() == 0 { // a log that is empty comes and goes with each process
 			return 0, 0, err
 		}
@@ -81,6 +77,20 @@ func (s *Store) stamp(t loci.Tenant) (now stamp, sure bool, err error) {
 		now.logSize, now.logAt, err = look(path + "-wal")
 	}
 	return now, time.Since(last) > settled, err
+}
+
+// lookAt says what a file looks like. Elsewhere than in Windows, which tells the time of what is open by its handle
+// alone, it is not opened: to close it would take away the locks that SQLite has on it in this process.
+func lookAt(path string) (info fs.FileInfo, err error) {
+	if runtime.GOOS != "windows" {
+		return os.Stat(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Stat()
 }
 
 // Due implements [loci.Store]. A tenant is passed over without a look into its file if

@@ -31,7 +31,7 @@ var unsharedPragmas = []string{"busy_timeout(250)", "secure_delete(ON)"}
 type unshared struct {
 	db   *sql.DB
 	conn *sql.Conn
-	file *os.File // the same one, whatever its path leads to later
+	file *os.File // the same one, whatever its path leads to later; see [unshared.keep]
 }
 
 // holdAlone makes sure that nobody has a tenant's file open, and keeps it that way. It makes one
@@ -48,9 +48,6 @@ func (c *Target) holdAlone(ctx context.Context, t loci.Tenant) (u *unshared, err
 			err, u = f.translate("copy", errors.Join(err, u.release())), nil
 		}
 	}()
-	if u.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
-		return u, oserror.Of("the memory file "+f.path+" cannot be opened", err)
-	}
 	if u.db, err = openDB(f.path, unsharedPragmas); err != nil {
 		return u, err
 	}
@@ -89,6 +86,15 @@ func (u *unshared) release() (err error) {
 	return err
 }
 
+// keep opens the file itself. That is for who is alone with it: to close a file takes away all locks that
+// its process has on it.
+func (u *unshared) keep(path string) (err error) {
+	if u.file, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return oserror.Of("the memory file "+path+" cannot be opened", err)
+	}
+	return nil
+}
+
 // wipe overwrites what the file held, so that nothing of it is left on the disk.
 func (u *unshared) wipe() error {
 	size, err := u.file.Seek(0, io.SeekEnd)
@@ -111,6 +117,9 @@ func (c *Target) takePlace(ctx context.Context, from string, t loci.Tenant) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, old.release()) }()
+	if err := old.keep(to); err != nil {
+		return err
+	}
 	windows := runtime.GOOS == "windows" // which moves nothing to where something is open
 	if windows {
 		if err := old.release(); err != nil {
