@@ -105,6 +105,10 @@ func TestSizesOfPieces(t *testing.T) {
 			t.Errorf("after %d, for %d, at most %d: %d; want %d", c.before, c.least, c.most, n, c.want)
 		}
 	}
+	p := &pieces{}
+	if one, two := p.text([]byte("ab")), p.text([]byte("cde")); one+two != "abcde" || p.texts.Len() != 5 {
+		t.Errorf("%q and %q take %d bytes of one piece; want 5", one, two, p.texts.Len())
+	}
 }
 
 // What cannot be bound is named by its place.
