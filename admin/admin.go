@@ -8,8 +8,8 @@
 package admin
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -227,15 +227,40 @@ func (a *API) Erase(ctx context.Context, by By, name, expect string) error {
 	if err := a.opts.Wait(ctx, closing); err != nil {
 		return err
 	}
-	if now, _, err := a.opts.Keys.Tenant(ctx, t); err != nil || now.State != StateClosed {
-		return cmp.Or(err, error(&loci.Error{Code: loci.Conflict, Msg: "nothing was erased: somebody opened the tenant again",
-			Recovery: "Find out who did, with the log of the tenant, before you repeat the call."}))
+	if err := a.stillClosed(ctx, t, before, "nothing was erased"); err != nil {
+		return err
 	}
 	if err := a.opts.Store.EraseTenant(ctx, t); err != nil {
 		return err
 	}
+	// Who erased it first may have made it again meanwhile.
+	err = a.stillClosed(ctx, t, before, "its keys and settings were not erased")
+	if errors.Is(err, loci.ErrNotFound) {
+		return nil // he has done the rest, too
+	}
+	if err != nil {
+		return err
+	}
 	_, err = a.opts.Keys.EraseTenant(ctx, by, t)
 	return err
+}
+
+// stillClosed requires that a tenant is the one that it was, and closed.
+func (a *API) stillClosed(ctx context.Context, t loci.Tenant, before auth.Tenant, kept string) error {
+	now, _, err := a.opts.Keys.Tenant(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case !now.CreatedAt.Equal(before.CreatedAt):
+		return &loci.Error{
+			Code: loci.Conflict, Msg: fmt.Sprintf("%s: somebody else erased the tenant %q meanwhile, and made it again", kept, t.String()),
+			Recovery: "Look at what it holds before you repeat the call, which would erase the new one.",
+		}
+	case now.State != StateClosed:
+		return &loci.Error{Code: loci.Conflict, Msg: kept + ": somebody opened the tenant again",
+			Recovery: "Find out who did, with the log of the tenant, before you repeat the call."}
+	}
+	return nil
 }
 
 // Export writes everything of a tenant as [loci.Memory.Export] does, and first into the

@@ -163,6 +163,59 @@ func TestEraseThatStops(t *testing.T) {
 	locitest.WantCode(t, err, loci.NotFound)
 }
 
+// racing is a store in which something happens behind the erasing of a tenant.
+type racing struct {
+	loci.Store
+	then func()
+}
+
+func (r *racing) EraseTenant(ctx context.Context, t loci.Tenant) error {
+	err := r.Store.EraseTenant(ctx, t)
+	if then := r.then; then != nil {
+		r.then = nil
+		then()
+	}
+	return err
+}
+
+// TestErasedTwiceAtOnce: of two operators who erase a tenant, the slower one does not take the tenant that was made
+// in its place meanwhile, neither before nor behind the erasing of what it held.
+func TestErasedTwiceAtOnce(t *testing.T) {
+	s := &racing{Store: locitest.OpenMemory()}
+	sc := setUp(t, s)
+	again := func() {
+		sc.clock.Advance(time.Minute)
+		if err := sc.Erase(t.Context(), by, "acme", "acme"); err != nil {
+			t.Error(err)
+		}
+		if _, err := sc.Create(t.Context(), by, "acme"); err != nil {
+			t.Error(err)
+		}
+		if _, err := sc.Suspend(t.Context(), by, "acme", admin.StateClosed, "not yet"); err != nil {
+			t.Error(err)
+		}
+	}
+	s.then = again
+	locitest.WantCode(t, sc.Erase(t.Context(), by, "acme", "acme"), loci.Conflict)
+	sc.wait = func() error {
+		sc.wait = func() error { return nil }
+		again()
+		return nil
+	}
+	locitest.WantCode(t, sc.Erase(t.Context(), by, "acme", "acme"), loci.Conflict)
+	if tenant, _, err := sc.Show(t.Context(), "acme"); err != nil || tenant.State != admin.StateClosed {
+		t.Errorf("the new tenant: %+v, %v", tenant, err)
+	}
+	s.then = func() {
+		if err := sc.Erase(t.Context(), by, "acme", "acme"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := sc.Erase(t.Context(), by, "acme", "acme"); err != nil {
+		t.Errorf("somebody else has ended it: %v", err)
+	}
+}
+
 // TestExportOfATenant has the memories of all users of one tenant, and both logs say who took it.
 func TestExportOfATenant(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {

@@ -96,43 +96,30 @@ func checkFree(dir string) error {
 type workshop struct {
 	inside  string // where the tenants are, as a store in files
 	outside string // what becomes the backup
+	rooms   []*room
 	opts    Options
 }
 
 // newWorkshop makes one in two directories: what is in the first can be read.
 func newWorkshop(inside, outside string, opts Options) (w *workshop, err error) {
 	w = &workshop{opts: opts}
+	w.opts.Store.NoReserve = true // it would be a part of what the work needs
 	for to, place := range map[*string]string{&w.inside: inside, &w.outside: outside} {
-		if err == nil {
-			*to, err = room(place)
+		r, err := newRoom(place)
+		if err != nil {
+			return nil, errors.Join(err, w.close())
 		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.close())
+		*to, w.rooms = r.dir, append(w.rooms, r)
 	}
 	return w, nil
-}
-
-// room makes a directory for its owner alone.
-func room(place string) (string, error) {
-	if err := os.MkdirAll(place, 0o700); err != nil {
-		return "", refused("the directory "+place+" cannot be made", err)
-	}
-	dir, err := os.MkdirTemp(place, ".loci-backup-*")
-	if err != nil {
-		return "", refused("a directory in "+place+" cannot be made", err)
-	}
-	return filepath.Abs(dir)
 }
 
 func (w *workshop) url() string { return "sqlite:" + w.inside }
 
 func (w *workshop) close() error {
 	var err error
-	for _, dir := range []string{w.inside, w.outside} {
-		if dir != "" {
-			err = errors.Join(err, os.RemoveAll(dir))
-		}
+	for _, r := range w.rooms {
+		err = errors.Join(err, r.close())
 	}
 	return err
 }

@@ -29,7 +29,7 @@ const mostKeyBytes = 1 << 20
 
 // passphrase reads the passphrase: the file without the end of its line.
 func (k *Keys) passphrase() (string, error) {
-	data, err := k.read(k.PassphraseFile)
+	data, err := k.read("backup.passphrase_file", k.PassphraseFile)
 	if err != nil {
 		return "", err
 	}
@@ -40,13 +40,14 @@ func (k *Keys) passphrase() (string, error) {
 	return phrase, nil
 }
 
-func (k *Keys) read(path string) ([]byte, error) {
+// read reads a file of keys, which a setting names.
+func (k *Keys) read(setting, path string) ([]byte, error) {
 	data, err := plainfile.ReadAny(path, mostKeyBytes) // some hand it over by a pipe
 	if unfit, is := errors.AsType[*plainfile.UnfitError](err); is {
-		return nil, loci.Errorf(loci.Invalid, "a file of keys: %w", unfit)
+		return nil, loci.Errorf(loci.Invalid, "%s: %w", setting, unfit)
 	}
 	if err != nil {
-		return nil, refused("the file "+path+" cannot be read", err)
+		return nil, refused(setting+": the file "+path+" cannot be read", err)
 	}
 	return data, nil
 }
@@ -207,7 +208,7 @@ func (k *Keys) opener(dir string, digests map[string]string) (*opener, error) {
 	case k.IdentityFile == "":
 		return nil, loci.Errorf(loci.Invalid, "the backup %s is encrypted: set backup.identity_file to the file of a key that opens it", dir)
 	}
-	data, err := k.read(k.IdentityFile)
+	data, err := k.read("backup.identity_file", k.IdentityFile)
 	if err != nil {
 		return nil, err
 	}

@@ -199,10 +199,10 @@ func TestKeysOfBackups(t *testing.T) {
 		})
 	}
 	for says, keys := range map[string]backup.Keys{
-		"public keys of age": {Recipients: []string{"age1nobody"}},
-		"is empty":           {PassphraseFile: none},
-		"exclude":            {PassphraseFile: phrase, Recipients: []string{recipient}},
-		"cannot be read":     {PassphraseFile: filepath.Join(t.TempDir(), "missing")},
+		"public keys of age":                {Recipients: []string{"age1nobody"}},
+		"is empty":                          {PassphraseFile: none},
+		"exclude":                           {PassphraseFile: phrase, Recipients: []string{recipient}},
+		"backup.passphrase_file: the file ": {PassphraseFile: filepath.Join(t.TempDir(), "missing")},
 	} {
 		opts := options()
 		opts.Keys = keys

@@ -2,6 +2,7 @@ package backup_test
 
 import (
 	"fmt"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -73,5 +74,40 @@ func smallDisk(t *testing.T, size uint64) (dir string, full func() (back func())
 	return dir, func() func() {
 		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size / 4, Max: old.Max}))
 		return func() { must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)) }
+	}
+}
+
+// TestWhatIsReplacedStays: where the disk has no room for a tenant of the backup, the one that was to give way stays
+// as it is; with room, the same command ends the work.
+func TestWhatIsReplacedStays(t *testing.T) {
+	from, dir := empty["sqlite"](t), filepath.Join(t.TempDir(), "whole")
+	with(t, from, func(_ loci.Store, e *loci.Engine) {
+		fill(t, e, "acme")
+		for range 40 {
+			locitest.Save(t, at(t, e, "acme"), strings.Repeat(loci.NewID().String(), 1000))
+		}
+	})
+	_, err := backup.Create(t.Context(), from, dir, nil, options())
+	must(t, err)
+	const size = 8 << 20 // for what is there, what the backup holds, and not for a copy with its log
+	small, full := smallDisk(t, size)
+	to := "sqlite:" + filepath.Join(small, "x")
+	with(t, to, func(_ loci.Store, e *loci.Engine) { locitest.Save(t, at(t, e, "acme"), "written since") })
+	before := sums(t, to)
+	must(t, os.Remove(filepath.Join(small, "x", "loci.ballast")))
+	filler := filepath.Join(small, "filler")
+	must(t, os.WriteFile(filler, make([]byte, 4<<20), 0o600))
+	back := full()
+	_, err = backup.Restore(t.Context(), dir, to, backup.Restoration{Replace: true}, options())
+	back()
+	wantCode(t, "a disk without room", err, loci.Unavailable, "0 of 1 tenants are restored", "as they were")
+	if got := sums(t, to); got["acme"] != before["acme"] {
+		t.Errorf("what was to give way: %v; want %v", got, before)
+	}
+	must(t, os.Remove(filler))
+	_, err = backup.Restore(t.Context(), dir, to, backup.Restoration{Replace: true}, options())
+	must(t, err)
+	if got, want := sums(t, to), sums(t, from); got["acme"] != want["acme"] {
+		t.Errorf("with room: %v; want %v", got, want)
 	}
 }

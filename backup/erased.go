@@ -221,7 +221,11 @@ func (e *eraser) compare(ctx context.Context, url string) (err error) {
 		if err != nil {
 			return err
 		}
-		same, err := continues(ctx, engine, t, one)
+		same := false
+		there, err := store.Held(ctx, live, []loci.Tenant{t})
+		if err == nil && (len(there) > 0 || one.Head.IsZero()) { // to look for one that is not there would make its file
+			same, err = continues(ctx, engine, t, one)
+		}
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package backup_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -178,4 +179,27 @@ func TestListsOfErased(t *testing.T) {
 	what := backup.Restoration{Erased: []string{list}}
 	_, err = backup.Restore(t.Context(), backupOfOther, empty["sqlite"](t), what, options())
 	wantCode(t, "a file without its parts", err, loci.Unsupported, "does not name all")
+}
+
+// TestComparingMakesNoTenant: to look for what was erased changes nothing in the store, not even where a tenant of the
+// backup is not there.
+func TestComparingMakesNoTenant(t *testing.T) {
+	from, dir, to := empty["sqlite"](t), filepath.Join(t.TempDir(), "backup"), t.TempDir()
+	with(t, from, func(_ loci.Store, e *loci.Engine) {
+		fill(t, e, "acme")
+		fill(t, e, "other")
+	})
+	_, err := backup.Create(t.Context(), from, dir, nil, options())
+	must(t, err)
+	_, err = backup.Restore(t.Context(), dir, "sqlite:"+to, backup.Restoration{Only: []loci.Tenant{tenant(t, "acme")}}, options())
+	must(t, err)
+	var list strings.Builder
+	_, err = backup.WriteErased(t.Context(), dir, "sqlite:"+to, &list, options())
+	must(t, err)
+	if !strings.Contains(list.String(), `{"tenant":"other","whole":true}`) {
+		t.Errorf("the list is %s", list.String())
+	}
+	if _, err := os.Stat(filepath.Join(to, "t-other.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the tenant has a file: %v", err)
+	}
 }

@@ -227,59 +227,56 @@ func present(
 	return held, nil
 }
 
-// deliver copies the tenants that are left into the store, in the place of those there. One after the
-// other gives way, each when its turn comes: whatever ends the work, all but one are as they were, or restored.
+// deliver copies the tenants that are left into the store, in the place of those there, one after the other.
+// Whatever ends the work: in files each is as it was, or restored; in a database one may be there in part.
 func (w *workshop) deliver(ctx context.Context, to string, tenants, there []loci.Tenant, report *Report) error {
-	absent := slices.DeleteFunc(slices.Clone(tenants), func(t loci.Tenant) bool { return slices.Contains(there, t) })
 	done := 0
-	if len(absent) > 0 {
-		if err := w.copyTo(ctx, to, absent, report, &done); err != nil {
-			return unfinished(err, done, len(tenants))
-		}
-	}
 	for _, t := range tenants {
-		if !slices.Contains(there, t) {
-			continue
+		copyOne := store.CopyTenants
+		if slices.Contains(there, t) {
+			copyOne = store.ReplaceTenants
 		}
-		err := w.clear(ctx, to, t)
+		err := copyOne(ctx, w.url(), to, &w.opts.Store, []loci.Tenant{t}, report.delivered)
 		if err == nil {
-			err = w.copyTo(ctx, to, []loci.Tenant{t}, report, &done)
+			err = w.used(t)
 		}
 		if err != nil {
-			return unfinished(fmt.Errorf("the tenant %s: %w", quoted(t), err), done, len(tenants))
+			return unfinished(fmt.Errorf("the tenant %s: %w", quoted(t), err), to, done, len(tenants))
+		}
+		done++
+	}
+	return nil
+}
+
+// used takes away the file of a tenant that is restored: the next one may need the room.
+func (w *workshop) used(t loci.Tenant) error {
+	path := filepath.Join(w.inside, store.FileName(t))
+	if err := os.Remove(path); err != nil {
+		return refused("the file "+path+" cannot be removed", err)
+	}
+	return nil
+}
+
+// delivered takes down what became of a tenant.
+func (r *Report) delivered(c store.CopyReport) error {
+	for i := range r.Tenants {
+		one := &r.Tenants[i]
+		if c.Tenant == one.Name || one.System && c.Tenant == loci.SystemTenant().String() {
+			one.Rows, one.Events, one.Head = c.Rows["record"], c.Rows["event"], c.Head
 		}
 	}
 	return nil
 }
 
-// clear erases a tenant that gives way.
-func (w *workshop) clear(ctx context.Context, to string, t loci.Tenant) error {
-	s, err := store.Open(ctx, to, &w.opts.Store)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.EraseTenant(ctx, t), s.Close())
-}
-
-// copyTo copies tenants that the store does not hold, and counts those that are whole.
-func (w *workshop) copyTo(ctx context.Context, to string, tenants []loci.Tenant, report *Report, whole *int) error {
-	return store.CopyTenants(ctx, w.url(), to, &w.opts.Store, tenants, func(r store.CopyReport) error {
-		*whole++
-		for i := range report.Tenants {
-			one := &report.Tenants[i]
-			if r.Tenant == one.Name || one.System && r.Tenant == loci.SystemTenant().String() {
-				one.Rows, one.Events, one.Head = r.Rows["record"], r.Rows["event"], r.Head
-			}
-		}
-		return nil
-	})
-}
-
 // unfinished says how far a restoration came, and what helps.
-func unfinished(err error, whole, of int) error {
+func unfinished(err error, to string, whole, of int) error {
 	why := loci.AsError(err)
+	rest := "one may be there in part"
+	if strings.HasPrefix(to, "sqlite:") {
+		rest = "the others are as they were"
+	}
 	return &loci.Error{
-		Code: why.Code, Err: err, Msg: fmt.Sprintf("%d of %d tenants are restored, and one may be there in part: %v", whole, of, err),
+		Code: why.Code, Err: err, Msg: fmt.Sprintf("%d of %d tenants are restored, and %s: %v", whole, of, rest, err),
 		Recovery: "Stop the servers of the store, mend what the message says, and give the same command again with --replace.",
 	}
 }

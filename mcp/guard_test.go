@@ -77,10 +77,11 @@ func TestBadLinesAreRefusedAndTheConnectionSurvives(t *testing.T) {
 		{"params list", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}`, -32602, "params", "7"},
 		{"params of another form", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":{"x":"` + strings.Repeat("y", 9000) + `"}}}`, -32602, "", "7"},
 		{"_meta of many values", metaOf(maxParams), -32602, "params", "7"},
-		{"no params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, -32600, "", "7"},
+		{"no params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, -32602, "params", "7"},
+		{"params null", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}`, -32602, "params", "7"},
 		{"unknown tool", callLine("7", "nosuch", `{}`), -32602, "", "7"},
 		{"unknown method", `{"jsonrpc":"2.0","id":7,"method":"no/such"}`, -32601, "", "7"},
-		{"request named like a notification", `{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, -32600, "", "7"},
+		{"request named like a notification", `{"jsonrpc":"2.0","id":7,"method":"notifications/initialized"}`, -32600, "id", "7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := connect(t, newBench(t, Limits{Line: 64 << 10}, nil).Server)

@@ -3,7 +3,9 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,6 +20,8 @@ var (
 	faultMethod  = &fault{jsonrpc.CodeInvalidRequest, "method", "method must be a text of at most 256 bytes"}
 	faultMessage = &fault{jsonrpc.CodeInvalidRequest, "message", "the message is neither a request, nor a notification, nor a response"}
 	faultParams  = &fault{jsonrpc.CodeInvalidParams, "params", "params must be an object"}
+
+	faultNotification = &fault{jsonrpc.CodeInvalidRequest, "id", "a notification gets no answer: send it without an id"}
 )
 
 const (
@@ -48,6 +52,12 @@ func (e *envelope) message() (jsonrpc.Message, *fault) {
 		}
 		if e.params != nil && e.params[0] != '{' {
 			return nil, faultParams
+		}
+		if id.IsValid() && e.params == nil && slices.Contains(needParams, method) {
+			return nil, &fault{jsonrpc.CodeInvalidParams, "params", "params of " + method + " are missing: send an object, as the protocol has it"}
+		}
+		if id.IsValid() && strings.HasPrefix(method, "notifications/") {
+			return nil, faultNotification
 		}
 		if f := checkParams(method, e.params); f != nil {
 			return nil, f
@@ -84,6 +94,12 @@ var paramsOf = map[string]func() any{
 	"resources/unsubscribe":    func() any { return new(sdk.UnsubscribeParams) },
 	"completion/complete":      func() any { return new(sdk.CompleteParams) },
 	"logging/setLevel":         func() any { return new(sdk.SetLoggingLevelParams) }, //nolint:staticcheck // clients still send it
+}
+
+// needParams are methods that mean nothing without params. The SDK says only that the request is invalid.
+var needParams = []string{
+	"initialize", "tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe", "completion/complete",
+	"logging/setLevel",
 }
 
 // checkParams refuses params that the SDK could not decode: what it says of them

@@ -3,7 +3,10 @@ package store
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,6 +34,7 @@ type source interface {
 	Tenants(ctx context.Context) iter.Seq2[loci.Tenant, error]
 	Holds(ctx context.Context, t loci.Tenant) (bool, error)
 	dump.Rows
+	EraseTenant(ctx context.Context, t loci.Tenant) error
 	Close() error
 }
 
@@ -79,33 +83,72 @@ func openTarget(ctx context.Context, url string, opts *Options) (target, error) 
 // refused, since a misspelt path leads to one.
 func Copy(ctx context.Context, from, to string, opts *Options, done func(CopyReport) error) error {
 	copied := false
+	if path, files := strings.CutPrefix(from, "sqlite:"); files {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // to open it would make it
+			return nothingToCopy(from)
+		}
+	}
 	err := CopyTenants(ctx, from, to, opts, nil, func(r CopyReport) error {
 		copied = true
 		return done(r)
 	})
 	if err == nil && !copied {
-		if !strings.HasPrefix(from, "sqlite:") { // others may hold a password
-			from = redactURL(from)
-		}
-		err = &loci.Error{
-			Code: loci.NotFound, Msg: from + " holds nothing to copy",
-			Recovery: "Look at the store that is given as the source: a file that is not there is taken for an empty store.",
-		}
+		return nothingToCopy(from)
 	}
 	return err
+}
+
+func nothingToCopy(from string) error {
+	if !strings.HasPrefix(from, "sqlite:") { // others may hold a password
+		from = redactURL(from)
+	}
+	return &loci.Error{
+		Code: loci.NotFound, Msg: from + " holds nothing to copy",
+		Recovery: "Look at the store that is given as the source: a file that is not there is taken for an empty store.",
+	}
 }
 
 // CopyTenants is [Copy] for those tenants that are chosen; none: all of them.
 func CopyTenants(
 	ctx context.Context, from, to string, opts *Options, only []loci.Tenant, done func(CopyReport) error,
+) error {
+	return copyTenants(ctx, copier{}, [2]string{from, to}, opts, only, done)
+}
+
+// ReplaceTenants is CopyTenants for tenants that the target may hold: each gives way. In files it stays as
+// it was until the copy is whole, and a file that another program has open is refused (Conflict); in a
+// database it is erased before the copy begins.
+func ReplaceTenants(
+	ctx context.Context, from, to string, opts *Options, only []loci.Tenant, done func(CopyReport) error,
+) error {
+	return copyTenants(ctx, copier{replace: true}, [2]string{from, to}, opts, only, done)
+}
+
+// same reports whether two URLs are of one store in files, however their paths are written.
+func same(from, to string) bool {
+	a, files := strings.CutPrefix(from, "sqlite:")
+	b, too := strings.CutPrefix(to, "sqlite:")
+	if !files || !too || a == "" || b == "" {
+		return from == to
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return filepath.Clean(a) == filepath.Clean(b)
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+func copyTenants(
+	ctx context.Context, c copier, urls [2]string, opts *Options, only []loci.Tenant, done func(CopyReport) error,
 ) (err error) {
+	from, to := urls[0], urls[1]
 	if opts == nil {
 		opts = &Options{}
 	}
-	if from == to {
+	if same(from, to) {
 		return loci.Errorf(loci.Invalid, "a store cannot be copied into itself: give another one with --to")
 	}
-	c := copier{}
 	closing := func(what interface{ Close() error }) { err = errors.Join(err, what.Close()) }
 	if c.from, err = openSource(ctx, from, opts); err != nil {
 		return err
@@ -119,6 +162,9 @@ func CopyTenants(
 		return err
 	}
 	defer func() { closing(c.back) }()
+	if files, is := c.to.(*sqlite.Target); is && c.replace {
+		files.Replace()
+	}
 	return c.all(ctx, only, done)
 }
 
@@ -127,6 +173,8 @@ type copier struct {
 	from source
 	to   target
 	back source // reads what was copied
+
+	replace bool // tenants that are there give way
 }
 
 // all copies the tenants that are chosen, or all.
@@ -145,6 +193,11 @@ func (c *copier) tenant(ctx context.Context, from dump.Rows, t loci.Tenant) (r C
 	head, err := from.DumpHead(ctx, t)
 	if err != nil {
 		return r, err
+	}
+	if _, files := c.to.(*sqlite.Target); c.replace && !files {
+		if err := c.back.EraseTenant(ctx, t); err != nil {
+			return r, err
+		}
 	}
 	into, err := c.to.BeginCopy(ctx, t, head)
 	if err != nil {

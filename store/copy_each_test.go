@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -255,9 +257,11 @@ func TestCopiesInMongoThatDifferAreNoticed(t *testing.T) {
 
 // TestWhatCannotBeCopied: it is said in words, without passwords.
 func TestWhatCannotBeCopied(t *testing.T) {
-	dir := "sqlite:" + filepath.Join(t.TempDir(), "x")
+	at := t.TempDir()
+	dir := "sqlite:" + at
 	for _, c := range [][3]string{
 		{"memory:", dir, "write sqlite:PATH"}, {dir, "memory:", "write sqlite:PATH"}, {dir, dir, "into itself"},
+		{dir, dir + "/../" + filepath.Base(at), "into itself"}, {dir, dir + "/", "into itself"},
 		{dir, "redis://secret@host", "write sqlite:PATH"}, {dir + "-misspelt", dir, "-misspelt holds nothing to copy"},
 		{dir, "mongodb://ada:secret@127.0.0.1:1/loci?serverSelectionTimeoutMS=200", "does not answer"},
 	} {
@@ -266,5 +270,8 @@ func TestWhatCannotBeCopied(t *testing.T) {
 		if e == nil || !strings.Contains(e.Error()+e.Advice(), c[2]) || strings.Contains(e.Error(), "secret") {
 			t.Errorf("from %s to %s: %v", c[0], c[1], err)
 		}
+	}
+	if _, err := os.Stat(at + "-misspelt"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a source that is not there is made: %v", err)
 	}
 }

@@ -47,6 +47,10 @@ type Options struct {
 	// DefaultIndexCacheSize. Stores in files need neither.
 	IndexCache     string
 	IndexCacheSize int64
+
+	// NoReserve keeps no room for deleting on a full disk, which a store in files has else: for
+	// copies that go when they were used.
+	NoReserve bool
 }
 
 // Nodes are the values of [Options.Nodes].
@@ -80,7 +84,7 @@ func Open(ctx context.Context, url string, opts *Options) (loci.Store, error) {
 		return memory.Open(), nil
 	case ok && scheme == "sqlite":
 		s, err := sqlite.Open(rest, &sqlite.Options{
-			MaxOpen: opts.MaxOpen, IndexMemory: opts.IndexMemory, Logger: opts.Logger,
+			MaxOpen: opts.MaxOpen, IndexMemory: opts.IndexMemory, Logger: opts.Logger, NoReserve: opts.NoReserve,
 		})
 		if err != nil {
 			return nil, err // and not a nil *sqlite.Store, which is no nil Store

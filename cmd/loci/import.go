@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/loci-memory/loci"
 )
@@ -37,7 +39,7 @@ func (c *importCmd) Run(a *app) (err error) {
 	report, err := m.Import(a.ctx, in, show)
 	end()
 	if err != nil {
-		return err
+		return stopped(err, &report)
 	}
 	if a.json {
 		return a.printJSON(struct {
@@ -57,6 +59,17 @@ func (c *importCmd) Run(a *app) (err error) {
 		}
 	}
 	return nil
+}
+
+// stopped says of an import that failed how much of it is there: the error speaks of the last of its changes alone.
+func stopped(err error, report *loci.ImportReport) error {
+	if report.Created == 0 {
+		return err
+	}
+	e := *loci.AsError(err)
+	e.Msg = fmt.Sprintf("%s imported, and no more: %s", memories(report.Created), strings.TrimSuffix(e.Msg, "; nothing was stored"))
+	e.Recovery = e.Advice() + " What is imported stays, and is left alone when you import the file again."
+	return &e
 }
 
 // importTarget is the memory to import into; for a dry run, one that is forgotten.

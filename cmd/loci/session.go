@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -173,6 +174,9 @@ func (a *app) openInput(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path) //nolint:gosec // the file the user names
 	if err != nil {
 		return nil, fileError(path, err)
+	}
+	if info, err := file.Stat(); err == nil && info.IsDir() { // to read it would say so without a remedy
+		return nil, errors.Join(fileError(path, syscall.EISDIR), file.Close())
 	}
 	return file, nil
 }

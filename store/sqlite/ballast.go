@@ -31,6 +31,7 @@ type ballast struct {
 	path string
 	log  *slog.Logger
 	free func(dir string) (int64, bool) // bytes; false: nobody knows
+	none bool                           // everything may take what is free
 
 	write func(f *os.File, data []byte, at int64) (int, error)
 
@@ -58,6 +59,9 @@ func whole(info fs.FileInfo) bool {
 // ready reports whether there is a reserve for erasing, so that other work may take what
 // is free. It makes the ballast when it is missing and there is room.
 func (b *ballast) ready() bool {
+	if b.none {
+		return true
+	}
 	info, err := os.Lstat(b.path)
 	if err == nil && whole(info) {
 		return true

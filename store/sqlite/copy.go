@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/dump"
@@ -17,8 +21,10 @@ import (
 // A Target is where tenants are copied to: each into a file of its own beside the store,
 // which takes its place there once it is whole.
 type Target struct {
-	path string
-	opts *Options
+	path    string
+	opts    Options
+	ballast *ballast // of the store
+	replace bool
 }
 
 // OpenTarget prepares a path for tenants that come whole from another store.
@@ -27,8 +33,13 @@ func OpenTarget(path string, opts *Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{path: s.path, opts: opts}, s.Close()
+	c := &Target{path: s.path, opts: s.opts, ballast: s.ballast}
+	c.opts.NoReserve = true // a copy needs what room there is, and nobody deletes from it
+	return c, s.Close()
 }
+
+// Replace lets tenants that are there already give way: each when the copy of it is whole, and not before.
+func (c *Target) Replace() { c.replace = true }
 
 // parts is the path of the store in which copies are until they are whole.
 func (c *Target) parts() string {
@@ -66,14 +77,27 @@ type copying struct {
 // there was begun with another head: then it begins again. Conflict: the tenant holds
 // memories of its own.
 func (c *Target) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (_ dump.Copy, err error) {
+	if err := c.fits(t); err != nil {
+		return nil, err
+	}
 	found, holds, err := c.place(ctx, c.path, t)
 	switch {
 	case err != nil:
 		return nil, err
+	case c.replace:
 	case holds && !found.Goes(head, true):
 		return nil, dump.NotACopy(t)
 	case holds:
 		return &copying{to: c, t: t, head: head, at: found}, nil
+	}
+	if _, err := os.Stat(c.fileName(t)); err == nil { // before the work is done for nothing
+		u, err := c.holdAlone(ctx, t)
+		if err == nil {
+			err = u.release()
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if found, _, err = c.place(ctx, c.parts(), t); err != nil {
 		return nil, err
@@ -85,7 +109,7 @@ func (c *Target) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (
 		}
 		out.at = dump.Place{}
 	}
-	if out.Store, err = Open(c.parts(), c.opts); err != nil {
+	if out.Store, err = Open(c.parts(), &c.opts); err != nil {
 		return nil, err
 	}
 	if out.at == (dump.Place{}) {
@@ -96,9 +120,19 @@ func (c *Target) BeginCopy(ctx context.Context, t loci.Tenant, head dump.Head) (
 	return out, err
 }
 
+// fits refuses a tenant that the store has no file for.
+func (c *Target) fits(t loci.Tenant) error {
+	if c.layout().takes(t) {
+		return nil
+	}
+	return loci.Errorf(loci.Unsupported,
+		"%s holds the tenant %q alone, and there is %q to copy: name a directory, which has a file for each tenant",
+		c.path, DefaultTenant, t)
+}
+
 // place is how far the copy of a tenant is that a store has; holds: there is anything of it.
 func (c *Target) place(ctx context.Context, path string, t loci.Tenant) (at dump.Place, holds bool, err error) {
-	s, err := Open(path, c.opts)
+	s, err := Open(path, &c.opts)
 	if err != nil {
 		return at, false, err
 	}
@@ -127,7 +161,7 @@ func (c *Target) place(ctx context.Context, path string, t loci.Tenant) (at dump
 
 // remove takes away the file of a copy that begins again.
 func (c *Target) remove(t loci.Tenant) error {
-	s, err := Open(c.parts(), c.opts)
+	s, err := Open(c.parts(), &c.opts)
 	if err != nil {
 		return err
 	}
@@ -167,10 +201,26 @@ func (c *copying) step(ctx context.Context, next dump.Place, do func(*tx) error)
 		}
 		return x.exec("INSERT INTO meta (key, value) VALUES ('copy', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", place)
 	}); err != nil {
-		return f.translate("copy", err)
+		return c.unwritten(f, err)
 	}
 	c.at = next
 	return nil
+}
+
+// unwritten says why a step was not written. A row that breaks a rule of the file came without another one
+// that it belongs to, or twice: the source has changed between them.
+func (c *copying) unwritten(f *file, err error) error {
+	switch {
+	case isFull(err):
+		return &loci.Error{
+			Code: loci.Unavailable, Op: "copy", Err: err,
+			Msg:      fmt.Sprintf("the disk that holds %s is full; the tenant %q is not copied whole, and not in the store yet", f.path, c.t),
+			Recovery: "Free some space there and copy again: it goes on where it stopped.",
+		}
+	case primary(err) == sqlite3.SQLITE_CONSTRAINT:
+		return dump.Changed(c.t, err)
+	}
+	return f.translate("copy", err)
 }
 
 // copyInto add a row each; those of a record find it by its id.
@@ -278,10 +328,8 @@ func (c *copying) Finish(ctx context.Context) error {
 	if err := c.Store.Close(); err != nil { // which brings all of it into the file
 		return err
 	}
-	to, err := Open(c.to.path, c.to.opts)
-	if err != nil {
-		return err
+	if _, err := os.Lstat(from + "-wal"); !errors.Is(err, fs.ErrNotExist) { // unless there is no room for that
+		return c.unwritten(&file{path: from}, errors.Join(syscall.ENOSPC, err))
 	}
-	err = os.Rename(from, to.fileName(c.t))
-	return errors.Join(err, to.Close())
+	return c.to.takePlace(ctx, from, c.t)
 }

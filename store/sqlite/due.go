@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -51,7 +52,7 @@ func (s *Store) holdsStill(ctx context.Context, t loci.Tenant) (bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen[t] = seen{now, holds}
+	remember(s.seen, t, seen{now, holds}, mostRemembered)
 	return holds, nil
 }
 
@@ -59,15 +60,10 @@ func (s *Store) holdsStill(ctx context.Context, t loci.Tenant) (bool, error) {
 func (s *Store) stamp(t loci.Tenant) (now stamp, sure bool, err error) {
 	var last time.Time
 	look := func(path string) (size, at int64, err error) {
-		f, err := os.Open(path) // of what is open Windows tells the time by its handle alone
+		info, err := lookAt(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return 0, 0, nil
 		}
-		if err != nil {
-			return 0, 0, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		info, err := f.Stat()
 		if err != nil || info.Size() == 0 { // a log that is empty comes and goes with each process
 			return 0, 0, err
 		}
@@ -81,6 +77,20 @@ func (s *Store) stamp(t loci.Tenant) (now stamp, sure bool, err error) {
 		now.logSize, now.logAt, err = look(path + "-wal")
 	}
 	return now, time.Since(last) > settled, err
+}
+
+// lookAt says what a file looks like. Elsewhere than in Windows, which tells the time of what is open by its handle
+// alone, it is not opened: to close it would take away the locks that SQLite has on it in this process.
+func lookAt(path string) (info fs.FileInfo, err error) {
+	if runtime.GOOS != "windows" {
+		return os.Stat(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Stat()
 }
 
 // Due implements [loci.Store]. A tenant is passed over without a look into its file if
@@ -141,6 +151,21 @@ func (s *Store) dealtWith(ctx context.Context, t loci.Tenant, before stamp) erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dealt[t] = d
+	remember(s.dealt, t, d, mostRemembered)
 	return nil
+}
+
+// mostRemembered bounds what a store remembers of tenants whose files are not open: some 100 bytes of each.
+const mostRemembered = 1 << 16
+
+// remember puts a value into a map of at most so many: where there is no room, any other one gives way, which costs
+// whoever asks for it a look into a file.
+func remember[K comparable, V any](all map[K]V, key K, value V, most int) {
+	if _, there := all[key]; !there && len(all) >= most {
+		for other := range all {
+			delete(all, other)
+			break
+		}
+	}
+	all[key] = value
 }

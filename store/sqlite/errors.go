@@ -60,6 +60,9 @@ func (f *file) full(cause error) *loci.Error {
 	}
 }
 
+// opOpen is the operation that opens a file.
+const opOpen = "open"
+
 // translate turns what the driver returns into a coded error that names the file
 // and the remedy.
 func (f *file) translate(op string, err error) error {
@@ -76,7 +79,10 @@ func (f *file) translate(op string, err error) error {
 	e := &loci.Error{Code: loci.Unavailable, Op: op, Err: err}
 	if isFull(err) {
 		e = f.full(err)
-		e.Op = op
+		if e.Op = op; op == opOpen { // nothing can be deleted, either
+			e.Msg = "the disk that holds " + f.path + " is full, and opening it takes some room"
+			e.Recovery = "Free some space there, 64 KiB at the least, then try again."
+		}
 		return e
 	}
 	switch primary(err) {

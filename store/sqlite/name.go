@@ -41,6 +41,12 @@ func (s *Store) fileName(t loci.Tenant) string {
 	return filepath.Join(s.path, name+".db")
 }
 
+// takes reports whether the store has a file for a tenant: one that is a file itself has it for the one tenant, and
+// for what the program keeps for itself.
+func (s *Store) takes(t loci.Tenant) bool {
+	return !s.single || t.String() == DefaultTenant || t == loci.SystemTenant()
+}
+
 // tenantNames lists the tenants that have a file, in order.
 func (s *Store) tenantNames() ([]string, error) {
 	s.mu.Lock()
@@ -75,24 +81,43 @@ func (s *Store) tenantNames() ([]string, error) {
 				names = append(names, string(name))
 			}
 		case "h-":
-			name, err := s.ownerOf(filepath.Join(s.path, e.Name()))
+			name, err := s.ownerOf(e.Name())
 			if err != nil {
 				return nil, err
 			}
-			names = append(names, name)
+			if name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	slices.Sort(names)
 	return names, nil
 }
 
-// ownerOf reads whose file it is from the file itself.
-func (s *Store) ownerOf(path string) (name string, err error) {
-	db, err := openDB(path, readerPragmas)
+// ownerOf is whose file it is, by the file itself: once, as the name of a file belongs to one tenant. "": it is a
+// file that is only being made.
+func (s *Store) ownerOf(base string) (name string, err error) {
+	s.mu.Lock()
+	name = s.owners[base]
+	s.mu.Unlock()
+	if name != "" {
+		return name, nil
+	}
+	db, err := openDB(filepath.Join(s.path, base), readerPragmas)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	var tables int
+	err = db.QueryRowContext(context.Background(), "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'").Scan(&tables)
+	if err != nil || tables == 0 {
+		return "", err
+	}
 	err = db.QueryRowContext(context.Background(), "SELECT value FROM meta WHERE key = 'tenant'").Scan(&name)
+	if err == nil {
+		s.mu.Lock()
+		remember(s.owners, base, name, mostRemembered)
+		s.mu.Unlock()
+	}
 	return name, err
 }

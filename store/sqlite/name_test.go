@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,5 +71,37 @@ func TestNameBesideOneFile(t *testing.T) {
 	}
 	if got := s.fileName(testTenant); got != path {
 		t.Errorf("a tenant is in %s", got)
+	}
+}
+
+// The name in a file is read once, and a file that somebody only began to make spoils no list of tenants.
+func TestLongNamesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, long := openFile(t, dir), tenantOf(t, strings.Repeat("A", 101))
+	must(t, s.Apply(t.Context(), long, note("a walrus")))
+	must(t, s.Close())
+	must(t, os.WriteFile(filepath.Join(dir, "h-"+strings.Repeat("0", 64)+".db"), nil, 0o600))
+	s = openFile(t, dir)
+	names, err := s.tenantNames()
+	if err != nil || !slices.Equal(names, []string{long.String()}) {
+		t.Errorf("tenants %q, %v", names, err)
+	}
+	must(t, os.WriteFile(s.fileName(long), []byte("no memory file any more"), 0o600))
+	if name, err := s.ownerOf(FileName(long)); err != nil || name != long.String() {
+		t.Errorf("the second time it is %q, %v", name, err)
+	}
+}
+
+// What is remembered has a bound, and what is known already takes the place of nothing.
+func TestWhatIsRememberedHasABound(t *testing.T) {
+	t.Parallel()
+	all := map[int]int{}
+	for i := range 10 {
+		remember(all, i, i, 4)
+		remember(all, i, i+1, 4)
+		if len(all) != min(i+1, 4) || all[i] != i+1 {
+			t.Errorf("after %d: %v", i, all)
+		}
 	}
 }

@@ -41,6 +41,7 @@ type Options struct {
 	MaxOpen     int          // files open at once; default DefaultMaxOpen
 	IndexMemory int64        // bytes that the search indexes of all files may take; default DefaultIndexMemory
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
+	NoReserve   bool         // keep no room for deleting on a full disk: for copies that go when they were used
 
 	shelfFrom, shelfBook int // see shelf; for tests
 }
@@ -63,6 +64,7 @@ type Store struct {
 	tick   int64
 	dealt  map[loci.Tenant]dealt // see [Store.Due]
 	seen   map[loci.Tenant]seen  // see [Store.Tenants]
+	owners map[string]string     // of files whose names do not say it
 	closed bool
 }
 
@@ -74,7 +76,7 @@ var _ loci.Store = (*Store)(nil)
 // opened when first used.
 func Open(path string, opts *Options) (*Store, error) {
 	s := &Store{path: path, single: strings.HasSuffix(path, ".db"), files: map[loci.Tenant]*file{},
-		dealt: map[loci.Tenant]dealt{}, seen: map[loci.Tenant]seen{}}
+		dealt: map[loci.Tenant]dealt{}, seen: map[loci.Tenant]seen{}, owners: map[string]string{}}
 	s.idle = sync.NewCond(&s.mu)
 	if opts != nil {
 		s.opts = *opts
@@ -112,6 +114,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		return nil, refused
 	}
 	s.ballast = newBallast(s)
+	s.ballast.none = s.opts.NoReserve
 	return s, nil
 }
 
@@ -147,7 +150,7 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 	if t.IsZero() {
 		return nil, loci.Errorf(loci.Invalid, "a tenant is missing")
 	}
-	if s.single && t.String() != DefaultTenant && t != loci.SystemTenant() {
+	if !s.takes(t) {
 		return nil, loci.Errorf(loci.Unsupported, "%s holds the tenant %q alone: for several tenants use a store path that is a directory", s.path, DefaultTenant)
 	}
 	s.mu.Lock()
@@ -175,7 +178,7 @@ func (s *Store) acquire(ctx context.Context, t loci.Tenant) (*file, error) {
 		}
 		s.mu.Unlock()
 		s.release(f)
-		return nil, f.translate("open", err)
+		return nil, f.translate(opOpen, err)
 	}
 	if err := f.inPlace(); err != nil {
 		s.release(f)
@@ -341,7 +344,7 @@ func (s *Store) exists(t loci.Tenant) (bool, error) {
 	if closed {
 		return false, errClosed()
 	}
-	if s.single && t.String() != DefaultTenant && t != loci.SystemTenant() {
+	if !s.takes(t) {
 		return false, nil
 	}
 	_, err := os.Stat(s.fileName(t))

@@ -98,6 +98,14 @@ func Disturbed(t loci.Tenant) error {
 	return loci.Errorf(loci.Conflict, "somebody else writes to the tenant %q while it is copied: stop them, then copy again", t)
 }
 
+// Changed ends a copy of a source that was written to: its rows do not fit to one another.
+func Changed(t loci.Tenant, err error) error {
+	return &loci.Error{
+		Code: loci.Conflict, Err: err, Msg: fmt.Sprintf("the tenant %q was written to while it was copied; its copy is not in the store", t),
+		Recovery: "Stop whoever writes to the source, and copy again.",
+	}
+}
+
 // placeForm is raised when places in tables are told in another way: what was begun before
 // then begins again.
 const placeForm = 1
