@@ -53,7 +53,7 @@ func TestRoundTrips(t *testing.T) {
 			save(s)
 		}
 	})
-	defer postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
+	defer postgres.Observe(watch)
 	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,8 @@ type Queue[T any] struct {
 	last  int       // jobs of the last batch
 	crowd int       // how many write at the same time, about
 
+	drafter Drafter[T] // of the draft
+
 	mu      sync.Mutex
 	waiting []*Job[T]
 	running bool
@@ -77,8 +79,8 @@ type Committer[T any] struct {
 type Outcomes[T any] map[*Job[T]]error
 
 // Do runs a job and returns when it is durable. A context that ends before the job has
-// started takes it back; after that the outcome is awaited.
-func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
+// started takes it back; after that the outcome is awaited. Only who begins to write needs the committer.
+func (q *Queue[T]) Do(ctx context.Context, j *Job[T], committer func() *Committer[T]) error {
 	j.done = make(chan error, 1)
 	q.mu.Lock()
 	q.waiting = append(q.waiting, j)
@@ -86,9 +88,10 @@ func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
 	q.running = true
 	q.mu.Unlock()
 	if follows {
-		q.ahead(c.Drafter)
+		q.ahead()
 	}
 	if start {
+		c := committer()
 		end := c.Begin()
 		go func() {
 			defer end()
@@ -105,7 +108,12 @@ func (q *Queue[T]) run(c *Committer[T]) {
 		if len(jobs) == 0 {
 			return
 		}
-		c.commit(jobs, &Flight[T]{Draft: draft, queue: q, drafter: c.Drafter})
+		told := c.commit(jobs, &Flight[T]{Draft: draft, queue: q, drafter: c.Drafter})
+		if len(jobs) < crowded {
+			told()
+		} else {
+			go told() // the next batch is sent meanwhile
+		}
 	}
 }
 
@@ -114,7 +122,7 @@ func (c *Committer[T]) Together(jobs ...*Job[T]) []error {
 	for _, j := range jobs {
 		j.done = make(chan error, 1)
 	}
-	c.commit(jobs, &Flight[T]{})
+	c.commit(jobs, &Flight[T]{})()
 	outcomes := make([]error, len(jobs))
 	for i, j := range jobs {
 		outcomes[i] = <-j.done
@@ -122,8 +130,8 @@ func (c *Committer[T]) Together(jobs ...*Job[T]) []error {
 	return outcomes
 }
 
-// commit runs jobs and tells their callers.
-func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) {
+// commit runs jobs; what it returns tells their callers.
+func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) (told func()) {
 	limit := c.Patience
 	for _, j := range jobs {
 		limit += j.Time
@@ -140,9 +148,9 @@ func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) {
 			outcome, err := c.tries(ctx, []*Job[T]{j}, &Flight[T]{})
 			tell([]*Job[T]{j}, outcome, err)
 		}
-		return
+		return func() {}
 	}
-	tell(jobs, outcome, err)
+	return func() { tell(jobs, outcome, err) }
 }
 
 // tell tells every caller its outcome; err, when set, is everybody's.
