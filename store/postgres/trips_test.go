@@ -23,12 +23,18 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	search := func() {
+	ask := func(shared map[any]any, id loci.ID) {
 		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
-		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: wordOf(id)}, everywhere, 1)
+		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: wordOf(id), Shared: shared}, everywhere, 1)
 		if err != nil || len(hits) != 1 {
 			t.Fatalf("%v, %v", hits, err)
 		}
+	}
+	search := func() { ask(nil, id) }
+	var call map[any]any
+	first := func() {
+		call = map[any]any{}
+		ask(call, id)
 	}
 	fail := func() {
 		if err := postgres.FailCommit(s, tn); err != nil {
@@ -43,6 +49,11 @@ func TestRoundTrips(t *testing.T) {
 	notes := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "user", "ada")
 	note := func() {
 		if _, err := notes.StoreFact(t.Context(), loci.NewFact{Content: loci.NewID().String()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block := func() {
+		if _, err := notes.Context(t.Context(), loci.ContextQuery{Prompt: "walrus"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,6 +76,9 @@ func TestRoundTrips(t *testing.T) {
 		want   int64
 	}{
 		{"a warm search", search, search, 1},
+		{"another question of a call", first, func() { ask(call, id) }, 0},
+		{"another question of a call that another server's write overtakes", func() { first(); save(other) }, func() { ask(call, id) }, 0},
+		{"another call's question behind another server's write", func() { first(); save(other) }, func() { first() }, 8},
 		{"a search after an own write", func() { save(s) }, search, 1},
 		{"a search after another server's write, the first in a while", func() { search(); search(); save(other) }, search, 8},
 		{"a search after an own write behind another server's", func() { save(other); save(s) }, search, 6},
@@ -79,6 +93,7 @@ func TestRoundTrips(t *testing.T) {
 		{"a save", func() { save(s) }, func() { save(s) }, 1},
 		{"a save after another server's", func() { save(other) }, func() { save(s) }, 2},
 		{"a save of a note through the engine", func() { note() }, note, 2},
+		{"a context through the engine", block, block, 1},
 	} {
 		least := int64(1 << 40) // a connection that had nothing to do for a second is asked whether it lives
 		for try := 0; try < 5 && least > one.want; try++ {

@@ -128,7 +128,11 @@ func matchNow[T any](
 			return x, hits, served, err
 		}
 	}
-	q.Begin()
+	if q.Begin() { // what the call's first question has seen is seen
+		if hits, served, err = x.matchIf(q, func() bool { return x.caughtUp(q) }); err != nil || served {
+			return x, hits, served, err
+		}
+	}
 	hits, served, err = x.MatchPresent(ctx, q, func() (batch.State, error) { return look(g.Of) })
 	return x, hits, served, err
 }
