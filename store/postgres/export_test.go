@@ -64,7 +64,8 @@ func Inserted(n int, unprepared bool) (split []int) {
 // Spare are the columns that an INSERT may leave out.
 func Spare() (columns []string) {
 	for _, in := range []*insertion{
-		insertNamespace, insertSpace, insertRevision, insertVector, insertLink, insertReply, insertEvent, insertChange, insertRecord,
+		insertNamespace, insertSpace, insertRevision, insertVector, insertLink, insertReply, insertEvent, insertChange,
+		insertRecord,
 	} {
 		for _, set := range in.spare {
 			for _, column := range set {

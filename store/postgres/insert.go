@@ -34,7 +34,7 @@ const (
 // parameter of a row costs the database time: to take it in, and to make an expression of it for its row.
 type insertion struct {
 	table   string
-	columns []string // but for the tenant
+	columns []string // without the tenant
 	then    string   // what follows the rows
 
 	// same is a column in which all rows of a transaction agree, so that they share a parameter; below 0: none.
@@ -59,7 +59,9 @@ func insertInto(table, columns string) *insertion {
 
 // following is an insertion with something behind its rows.
 func (in *insertion) following(then string) *insertion {
-	return &insertion{table: in.table, columns: in.columns, then: then, same: in.same, spare: in.spare, texts: map[shape]string{}}
+	return &insertion{
+		table: in.table, columns: in.columns, then: then, same: in.same, spare: in.spare, texts: map[shape]string{},
+	}
 }
 
 // sharing is the insertion where all rows of a transaction agree in a column.

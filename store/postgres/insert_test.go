@@ -52,7 +52,8 @@ func TestRowsKeepWhatTheyHave(t *testing.T) {
 					}
 				}
 				all := func(s loci.Store) []loci.Record {
-					records, _, err := s.Records(t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{})
+					everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+					records, _, err := s.Records(t.Context(), tn, everywhere, loci.Page{})
 					if err != nil || len(records) != len(changes) {
 						t.Fatalf("%d records, %v", len(records), err)
 					}

@@ -108,12 +108,7 @@ func (q *Queue[T]) run(c *Committer[T]) {
 		if len(jobs) == 0 {
 			return
 		}
-		told := c.commit(jobs, &Flight[T]{Draft: draft, queue: q, drafter: c.Drafter})
-		if len(jobs) < crowded {
-			told()
-		} else {
-			go told() // the next batch is sent meanwhile
-		}
+		c.commit(jobs, &Flight[T]{Draft: draft, queue: q, drafter: c.Drafter})
 	}
 }
 
@@ -122,7 +117,7 @@ func (c *Committer[T]) Together(jobs ...*Job[T]) []error {
 	for _, j := range jobs {
 		j.done = make(chan error, 1)
 	}
-	c.commit(jobs, &Flight[T]{})()
+	c.commit(jobs, &Flight[T]{})
 	outcomes := make([]error, len(jobs))
 	for i, j := range jobs {
 		outcomes[i] = <-j.done
@@ -130,8 +125,8 @@ func (c *Committer[T]) Together(jobs ...*Job[T]) []error {
 	return outcomes
 }
 
-// commit runs jobs; what it returns tells their callers.
-func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) (told func()) {
+// commit runs jobs and tells their callers.
+func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) {
 	limit := c.Patience
 	for _, j := range jobs {
 		limit += j.Time
@@ -148,9 +143,9 @@ func (c *Committer[T]) commit(jobs []*Job[T], f *Flight[T]) (told func()) {
 			outcome, err := c.tries(ctx, []*Job[T]{j}, &Flight[T]{})
 			tell([]*Job[T]{j}, outcome, err)
 		}
-		return func() {}
+		return
 	}
-	return func() { tell(jobs, outcome, err) }
+	tell(jobs, outcome, err)
 }
 
 // tell tells every caller its outcome; err, when set, is everybody's.

@@ -118,21 +118,6 @@ func (q *Search) now() time.Duration {
 	return time.Since(begun)
 }
 
-// Begin notes that a search begins: what it reads from now on is of no earlier moment, nor is what others
-// have read for it. A later question of a call begins when the first one did; again: it is one.
-func (q *Search) Begin() (again bool) {
-	if q.at, again = q.Probe.Shared[callBegan{}].(time.Duration); again {
-		return true
-	}
-	if q.at = q.now(); q.Probe.Shared != nil {
-		q.Probe.Shared[callBegan{}] = q.at
-	}
-	return false
-}
-
-// callBegan is where the moment lies at which the first question of a call began, see [loci.Probe].Shared.
-type callBegan struct{}
-
 // raise sets a number unless it is higher already.
 func raise(n *atomic.Int64, to int64) {
 	for old := n.Load(); to > old && !n.CompareAndSwap(old, to); old = n.Load() {
