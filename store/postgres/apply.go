@@ -146,7 +146,8 @@ func recordRow(w *rows, n *batch.NewRecord) {
 	w.string(r.Text)
 }
 
-// insertRecord leaves out what the notes of most people lack, and more where a record is text alone.
+// insertRecord leaves out what most notes lack, and more where a record is hardly more than a text. A record whose
+// confidence falls has the columns of its decay.
 var insertRecord = insertInto("record", `id, namespace, version, created_at, updated_at, expires_at, uses, used_at, ends_at, due_at,
 	position, passage_count, confidence, decay_rate, decay_from, live, kind, slot_hash, slot_head, slot_tail, scope, status,
 	sequence, heading, passages, tags, attributes, body, text`).sparing(

@@ -24,9 +24,10 @@ type copying struct {
 // copyName is the setting in which a tenant's copy says how far it is.
 const copyName = "copy"
 
-const (
-	selectCopy = "SELECT value FROM loci.setting WHERE tenant = $1 AND name = $2"
-)
+const selectCopy = "SELECT value FROM loci.setting WHERE tenant = $1 AND name = $2"
+
+var replaceSetting = insertInto("setting", "name, value").
+	following(" ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value")
 
 // BeginCopy begins to copy a tenant whose head is given, or goes on with it, unless what is
 // there was begun with another head: then it begins again. Conflict: the tenant holds
@@ -126,8 +127,6 @@ func (c *copying) step(ctx context.Context, op string, next dump.Place, do func(
 	c.at = next
 	return nil
 }
-
-var replaceSetting = insertInto("setting", "name, value").following(" ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value")
 
 // copyInto are the statements that add rows.
 var copyInto = map[dump.Table]*insertion{

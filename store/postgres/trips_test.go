@@ -77,6 +77,12 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{"a warm search", search, search, 1},
 		{"another question of a call", first, func() { ask(call, id) }, 0},
+		{"another question of a call long after an own write", func() {
+			for range 100 { // searches that look in turn, after a write
+				search()
+			}
+			first()
+		}, func() { ask(call, id) }, 0},
 		{"another question of a call that another server's write overtakes", func() { first(); save(other) }, func() { ask(call, id) }, 0},
 		{"another call's question behind another server's write", func() { first(); save(other) }, func() { first() }, 8},
 		{"a search after an own write", func() { save(s) }, search, 1},
