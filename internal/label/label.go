@@ -42,7 +42,12 @@ func Split(text string) ([]string, error) {
 // Key is every label followed by NUL, which no label contains: no two lists of labels have
 // the same key, and that of a list begins with the keys of all that it extends.
 func Key(labels []string) string {
+	n := len(labels)
+	for _, l := range labels {
+		n += len(l)
+	}
 	var b strings.Builder
+	b.Grow(n)
 	for _, l := range labels {
 		b.WriteString(l)
 		b.WriteByte(0)

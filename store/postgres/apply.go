@@ -96,49 +96,70 @@ const (
 	dropVectors = "DELETE FROM loci.vector WHERE tenant = $1 AND record = $2"
 )
 
-// insertRow is a new record as the columns of insertRecord.
-func insertRow(tenant []byte, r *loci.Record, namespace int64, slot string) []any {
-	head, tail := slotColumns(r.Slot)
-	args := []any{
-		tenant,
-		r.ID,
-		namespace,
-		r.Version,
-		r.CreatedAt.UnixMilli(),
-		r.UpdatedAt.UnixMilli(),
-		nullable(r.ExpiresAt),
-		r.Uses,
-		nullable(r.UsedAt),
-		nullable(r.EndsAt),
-		nullable(r.DueAt),
-		position(r),
-		len(r.Passages),
+// recordRow is a new record as the columns of insertRecord.
+func recordRow(w *rows, n *batch.NewRecord) {
+	r := n.Record
+	w.id(r.ID)
+	w.int(n.Place)
+	w.int(r.Version)
+	w.int(r.CreatedAt.UnixMilli())
+	w.int(r.UpdatedAt.UnixMilli())
+	w.time(r.ExpiresAt)
+	w.int(r.Uses)
+	w.time(r.UsedAt)
+	w.time(r.EndsAt)
+	w.time(r.DueAt)
+	if r.Sequence == "" {
+		w.null()
+	} else {
+		w.int(r.Position)
 	}
-	args = append(args, decayColumns(r)...)
-	return append(
-		args,
-		r.Live,
-		string(r.Kind),
-		nonempty(slot),
-		head,
-		tail,
-		nonempty(r.Scope),
-		nonempty(r.Status),
-		nonempty(r.Sequence),
-		nonempty(
-			r.Heading,
-		),
-		form.EncodeSpans(r.Passages),
-		batch.EncodeTags(r.Tags),
-		nonempty(r.Attributes),
-		nonempty(r.Body),
-		[]byte(r.Text),
-	)
+	w.int(int64(len(r.Passages)))
+	if r.Decay.IsZero() {
+		w.null()
+		w.null()
+		w.null()
+	} else {
+		w.float(r.Decay.Confidence)
+		w.float(r.Decay.Rate)
+		w.time(r.Decay.From)
+	}
+	w.bool(r.Live)
+	w.string(string(r.Kind))
+	orNull(w, n.Hash)
+	if r.Slot == "" {
+		w.null()
+		w.null()
+	} else {
+		head, tail := split(r.Slot)
+		w.string(head)
+		w.string(tail)
+	}
+	orNull(w, r.Scope)
+	orNull(w, r.Status)
+	orNull(w, r.Sequence)
+	orNull(w, r.Heading)
+	w.bytes(form.EncodeSpans(r.Passages))
+	w.row(batch.EncodeTags(r.Tags))
+	orNull(w, r.Attributes)
+	orNull(w, r.Body)
+	w.string(r.Text)
 }
 
-const insertRecord = `INSERT INTO loci.record (tenant, id, namespace, version, created_at, updated_at, expires_at, uses, used_at,
-	ends_at, due_at, position, passage_count, confidence, decay_rate, decay_from, live, kind, slot_hash, slot_head, slot_tail, scope, status,
-	sequence, heading, passages, tags, attributes, body, text) VALUES `
+// insertRecord leaves out what most notes lack, and more where a record is hardly more than a text. A record whose
+// confidence falls has the columns of its decay.
+var insertRecord = insertInto("record", `id, namespace, version, created_at, updated_at, expires_at, uses, used_at, ends_at, due_at,
+	position, passage_count, confidence, decay_rate, decay_from, live, kind, slot_hash, slot_head, slot_tail, scope, status,
+	sequence, heading, passages, tags, attributes, body, text`).sparing(
+	seldom+decaying+", heading, scope, status, body",
+	seldom+decaying+", heading",
+	seldom,
+)
+
+const (
+	seldom   = "expires_at, used_at, position, sequence, tags, attributes"
+	decaying = ", ends_at, due_at, confidence, decay_rate, decay_from"
+)
 
 // slotColumns are the two columns of a slot; NULL for none.
 func slotColumns(slot string) (head, tail any) {

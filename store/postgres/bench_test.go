@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/internal/pgtest"
 	"github.com/loci-memory/loci/store/postgres"
@@ -38,6 +39,9 @@ func durable(b *testing.B) (pgtest.Database, loci.Store) {
 	if _, err := postgres.Migrate(context.Background(), d.Owner, postgres.Migration{Role: d.Role}); err != nil {
 		b.Fatal(err)
 	}
+	postgres.Observe(nil) // to note each statement takes time, too
+	b.Cleanup(func() { postgres.Observe(watch) })
+	b.Cleanup(cores.RoomyHeap()) // as a server does
 	return d, openAt(b, d.Server)
 }
 

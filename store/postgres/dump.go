@@ -24,11 +24,10 @@ type copying struct {
 // copyName is the setting in which a tenant's copy says how far it is.
 const copyName = "copy"
 
-const (
-	selectCopy     = "SELECT value FROM loci.setting WHERE tenant = $1 AND name = $2"
-	insertSetting  = "INSERT INTO loci.setting (tenant, name, value) VALUES "
-	replaceSetting = " ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value"
-)
+const selectCopy = "SELECT value FROM loci.setting WHERE tenant = $1 AND name = $2"
+
+var replaceSetting = insertInto("setting", "name, value").
+	following(" ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value")
 
 // BeginCopy begins to copy a tenant whose head is given, or goes on with it, unless what is
 // there was begun with another head: then it begins again. Conflict: the tenant holds
@@ -77,15 +76,11 @@ func (c *copying) Place() dump.Place { return c.at }
 func (c *copying) Close() error { return nil }
 
 // Take implements [dump.Copy].
-func (c *copying) Take(ctx context.Context, rows []dump.Row, cursor string) error {
+func (c *copying) Take(ctx context.Context, taken []dump.Row, cursor string) error {
 	table := dump.Tables[c.at.Table]
-	return c.step(ctx, "copy", c.at.Next(len(rows), cursor), func(x *tx) {
-		x.Took(table, rows)
-		var out [][]any
-		for _, row := range rows {
-			out = append(out, c.columns(x, table, row))
-		}
-		x.insert(copyInto[table], "", out)
+	return c.step(ctx, "copy", c.at.Next(len(taken), cursor), func(x *tx) {
+		x.Took(table, taken)
+		x.insert(rowsOf(copyInto[table], taken, func(w *rows, row *dump.Row) { w.row(c.columns(x, table, *row)...) }))
 	})
 }
 
@@ -121,7 +116,9 @@ func (c *copying) step(ctx context.Context, op string, next dump.Place, do func(
 			return dump.Disturbed(c.t)
 		}
 		do(x)
-		x.insert(insertSetting, replaceSetting, [][]any{{x.t.key, copyName, place}})
+		w := &rows{of: replaceSetting}
+		w.row(copyName, place)
+		x.insert(w)
 		return nil
 	}}
 	if err := translate(op, c.s.write(ctx, g, j)); err != nil {
@@ -131,22 +128,20 @@ func (c *copying) step(ctx context.Context, op string, next dump.Place, do func(
 	return nil
 }
 
-// copyInto are the beginnings of the statements that add rows.
-var copyInto = map[dump.Table]string{
+// copyInto are the statements that add rows.
+var copyInto = map[dump.Table]*insertion{
 	dump.Namespaces: insertNamespace,
 	dump.Spaces:     insertSpace,
-	dump.Records: "INSERT INTO loci.record (tenant, id, namespace, slot_hash, slot_head, slot_tail, " +
-		dump.RecordColumns + ") VALUES ",
-	dump.Revisions: insertRevision,
-	dump.Vectors:   insertVector,
-	dump.Links:     insertLink,
-	dump.Events:    "INSERT INTO loci.event (tenant, seq, " + dump.EventColumns + ") VALUES ",
-	dump.Replies:   insertReply,
+	dump.Records:    insertInto("record", "id, namespace, slot_hash, slot_head, slot_tail, "+dump.RecordColumns),
+	dump.Revisions:  insertRevision,
+	dump.Vectors:    insertVector,
+	dump.Links:      insertLink,
+	dump.Events:     insertInto("event", "seq, "+dump.EventColumns),
+	dump.Replies:    insertReply,
 }
 
 // columns is a row as our tables have it.
-func (c *copying) columns(x *tx, table dump.Table, row dump.Row) []any {
-	out := []any{x.t.key}
+func (c *copying) columns(x *tx, table dump.Table, row dump.Row) (out []any) {
 	switch table {
 	case dump.Namespaces:
 		var head, tail any
@@ -183,7 +178,7 @@ func (c *copying) columns(x *tx, table dump.Table, row dump.Row) []any {
 	case dump.Events:
 		out = append(out, row...)
 		for i := range out {
-			if i > 4 && i < 12 { // what is never NULL, though an old file may lack it
+			if i > 3 && i < 11 { // what is never NULL, though an old file may lack it
 				out[i] = some(out[i])
 			}
 		}

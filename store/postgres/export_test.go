@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -52,13 +51,29 @@ var Looks = func() (looks []struct {
 }()
 
 // Inserted says how many rows each statement has that inserts some.
-func Inserted(rows int, unprepared bool) (split []int) {
+func Inserted(n int, unprepared bool) (split []int) {
 	x := &tx{s: &Store{opts: Options{Unprepared: unprepared}}}
-	x.insert(insertChange, "", slices.Repeat([][]any{make([]any, 6)}, rows))
+	x.t = &tenant{}
+	x.insert(rowsOf(insertChange, make([]any, n), func(w *rows, _ *any) { w.row(nil, nil, nil, nil, nil) }))
 	for _, s := range x.written {
 		split = append(split, strings.Count(s.sql, "($1"))
 	}
 	return split
+}
+
+// Spare are the columns that an INSERT may leave out.
+func Spare() (columns []string) {
+	for _, in := range []*insertion{
+		insertNamespace, insertSpace, insertRevision, insertVector, insertLink, insertReply, insertEvent, insertChange,
+		insertRecord,
+	} {
+		for _, set := range in.spare {
+			for _, column := range set {
+				columns = append(columns, in.table+"."+in.columns[column])
+			}
+		}
+	}
+	return columns
 }
 
 // Shelve makes a store keep the index of each shard that has at least this many records, in

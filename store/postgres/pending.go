@@ -1,28 +1,13 @@
 package postgres
 
 import (
-	"math/bits"
-	"strconv"
-	"strings"
-
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/store/internal/batch"
 )
 
-const (
-	// maxRows and maxParameters bound an INSERT; the protocol ends at 65,535 parameters.
-	maxRows       = 500
-	maxParameters = 60_000
-
-	// maxPreparedRows bounds the rows of an INSERT that is prepared, as the database keeps its plan. From
-	// maxShared rows on they are those of a large change, whose statements come once.
-	maxPreparedRows = 32
-	maxShared       = 256
-
-	// maxSent bounds what is sent before answers are read.
-	maxSent = 500
-)
+// maxSent bounds what is sent before answers are read.
+const maxSent = 500
 
 // emit takes a part that is to be written.
 func (x *tx) emit(ops *batch.Ops) {
@@ -37,8 +22,8 @@ func (x *tx) emit(ops *batch.Ops) {
 func (x *tx) write(ops *batch.Ops) {
 	key := x.t.key
 	x.writePlaces(ops.Places)
-	x.insert(insertSpace, "", rowsOf(ops.Spaces, func(s *batch.NewSpace) []any {
-		return []any{key, s.N, s.Space.Dims, int64(0), s.Space.Model}
+	x.insert(rowsOf(insertSpace, ops.Spaces, func(w *rows, s *batch.NewSpace) {
+		w.row(s.N, s.Space.Dims, int64(0), s.Space.Model)
 	}))
 	if len(ops.Erased) > 0 {
 		x.erased = true
@@ -52,62 +37,49 @@ func (x *tx) write(ops *batch.Ops) {
 	for i := range ops.Updates {
 		x.update(&ops.Updates[i])
 	}
-	x.insert(insertRecord, "", rowsOf(ops.Records, func(r *batch.NewRecord) []any {
-		return insertRow(key, r.Record, r.Place, r.Hash)
-	}))
-	x.insert(insertRevision, "", rowsOf(ops.Revisions, func(v *batch.NewRevision) []any {
-		return []any{
-			key, v.Record, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(),
+	x.insert(rowsOf(insertRecord, ops.Records, recordRow))
+	x.insert(rowsOf(insertRevision, ops.Revisions, func(w *rows, v *batch.NewRevision) {
+		w.row(
+			v.Record, v.Version, v.UpdatedAt.UnixMilli(), v.ReplacedAt.UnixMilli(),
 			v.Text, batch.EncodeTags(v.Tags), nonempty(v.Attributes),
-		}
+		)
 	}))
-	x.insert(insertVector, replaceVector, rowsOf(ops.Vectors, func(v *batch.NewVector) []any {
-		return []any{key, v.Record, v.Space, v.Data}
+	x.insert(rowsOf(replaceVector, ops.Vectors, func(w *rows, v *batch.NewVector) {
+		w.id(v.Record)
+		w.int(v.Space)
+		w.bytes(v.Data)
 	}))
-	x.insert(insertLink, " ON CONFLICT DO NOTHING", rowsOf(ops.Links, func(l *batch.NewLink) []any {
-		return []any{key, l.From, string(l.Type), l.To, l.At.UnixMilli(), l.Seq}
+	x.insert(rowsOf(insertLink, ops.Links, func(w *rows, l *batch.NewLink) {
+		w.row(l.From, string(l.Type), l.To, l.At.UnixMilli(), l.Seq)
 	}))
 	expired, known := ops.Expired, replaceReply
 	if x.guessed {
-		expired, known = ops.SurelyExpired(), ""
+		expired, known = ops.SurelyExpired(), insertReply
 	}
 	if len(ops.Replies) > 0 {
 		x.written = append(x.written, stmt{sql: dropReplies, args: []any{key, expired}})
 	}
-	x.insert(insertReply, known, rowsOf(ops.Replies, func(r *batch.NewReply) []any {
-		return []any{
-			key, r.Hash, r.At.UnixMilli(), r.ExpiresAt.UnixMilli(), r.Record, r.Key, r.Fingerprint, []byte(r.Value),
-		}
+	x.insert(rowsOf(known, ops.Replies, func(w *rows, r *batch.NewReply) {
+		w.row(r.Hash, r.At.UnixMilli(), r.ExpiresAt.UnixMilli(), r.Record, r.Key, r.Fingerprint, []byte(r.Value))
 	}))
-	x.insert(insertEvent, "", rowsOf(ops.Events, func(e *batch.NewEvent) []any { return eventRow(key, e) }))
-}
-
-// rowsOf makes a row of each.
-func rowsOf[T any](list []T, row func(*T) []any) (rows [][]any) {
-	for i := range list {
-		rows = append(rows, row(&list[i]))
-	}
-	return rows
+	x.insert(rowsOf(insertEvent, ops.Events, eventRow))
 }
 
 // eventRow is an event as the columns of insertEvent.
-func eventRow(key []byte, e *batch.NewEvent) []any {
-	return []any{
-		key,
-		e.Seq,
-		e.ID,
-		e.Place,
-		e.At.UnixMilli(),
-		string(e.Type),
-		string(e.Kind),
-		e.Entity,
-		e.Actor,
-		e.RequestID,
-		e.Digest[:],
-		e.Hash[:],
-		nonempty(e.Nonce),
-		nonempty([]byte(e.Payload)),
-	}
+func eventRow(w *rows, e *batch.NewEvent) {
+	w.int(e.Seq)
+	w.id(e.ID)
+	w.int(e.Place)
+	w.int(e.At.UnixMilli())
+	w.string(string(e.Type))
+	w.string(string(e.Kind))
+	w.id(e.Entity)
+	w.string(e.Actor)
+	w.string(e.RequestID)
+	w.bytes(e.Digest[:])
+	w.bytes(e.Hash[:])
+	orNull(w, e.Nonce)
+	orNull(w, e.Payload)
 }
 
 // eraseRecords are what an erase takes along.
@@ -122,21 +94,25 @@ var eraseRecords = []string{
 		AND (payload IS NOT NULL OR nonce IS NOT NULL)`,
 }
 
+// How rows come into the tables, and what follows them.
+var (
+	insertNamespace = insertInto("namespace", "n, changed, mark, key_head, key_tail, kinds")
+	insertSpace     = insertInto("space", "n, dims, dropped, model")
+	insertRevision  = insertInto("revision", "record, version, updated_at, replaced_at, text, tags, attributes")
+	insertVector    = insertInto("vector", "record, space, data")
+	replaceVector   = insertVector.following(" ON CONFLICT (tenant, record, space) DO UPDATE SET data = excluded.data")
+	insertLink      = insertInto("link", "from_id, type, to_id, created_at, seq").following(" ON CONFLICT DO NOTHING")
+	insertReply     = insertInto("reply", "key_hash, at, expires_at, record, key, fingerprint, value")
+	replaceReply    = insertReply.following(` ON CONFLICT (tenant, key_hash) DO UPDATE SET at = excluded.at, expires_at = excluded.expires_at,
+		record = excluded.record, key = excluded.key, fingerprint = excluded.fingerprint, value = excluded.value`)
+	insertEvent = insertInto("event", `seq, id, namespace, occurred_at, type, kind, entity, actor, request_id, digest, sealed,
+		nonce, payload`)
+	insertChange = insertInto("change", "seq, id, namespace, gone, kind").sharing("seq")
+)
+
 const (
-	freeSlots      = "UPDATE loci.record SET slot_hash = NULL, slot_head = NULL, slot_tail = NULL WHERE tenant = $1 AND id = ANY($2)"
-	dropReplies    = "DELETE FROM loci.reply WHERE tenant = $1 AND expires_at <= $2"
-	insertSpace    = "INSERT INTO loci.space (tenant, n, dims, dropped, model) VALUES "
-	insertRevision = "INSERT INTO loci.revision (tenant, record, version, updated_at, replaced_at, text, tags, attributes) VALUES "
-	insertVector   = "INSERT INTO loci.vector (tenant, record, space, data) VALUES "
-	replaceVector  = " ON CONFLICT (tenant, record, space) DO UPDATE SET data = excluded.data"
-	insertLink     = "INSERT INTO loci.link (tenant, from_id, type, to_id, created_at, seq) VALUES "
-	insertReply    = "INSERT INTO loci.reply (tenant, key_hash, at, expires_at, record, key, fingerprint, value) VALUES "
-	replaceReply   = ` ON CONFLICT (tenant, key_hash) DO UPDATE SET at = excluded.at, expires_at = excluded.expires_at,
-		record = excluded.record, key = excluded.key, fingerprint = excluded.fingerprint, value = excluded.value`
-	insertEvent = `INSERT INTO loci.event (tenant, seq, id, namespace, occurred_at, type, kind, entity, actor, request_id, digest, sealed,
-		nonce, payload) VALUES `
-	insertChange    = "INSERT INTO loci.change (tenant, seq, id, namespace, gone, kind) VALUES "
-	insertNamespace = "INSERT INTO loci.namespace (tenant, n, changed, mark, key_head, key_tail, kinds) VALUES "
+	freeSlots       = "UPDATE loci.record SET slot_hash = NULL, slot_head = NULL, slot_tail = NULL WHERE tenant = $1 AND id = ANY($2)"
+	dropReplies     = "DELETE FROM loci.reply WHERE tenant = $1 AND expires_at <= $2"
 	updateNamespace = `UPDATE loci.namespace SET changed = greatest(changed, $3), key_head = $4, key_tail = $5, kinds = $6
 		WHERE tenant = $1 AND n = $2`
 	unname = `UPDATE loci.namespace SET key_head = NULL, key_tail = NULL WHERE tenant = $1 AND n = ANY($2) AND mark <> '' AND NOT EXISTS
@@ -149,7 +125,7 @@ const (
 
 // writePlaces writes the rows of namespaces that came or changed.
 func (x *tx) writePlaces(places []batch.Place) {
-	var fresh [][]any
+	fresh := &rows{of: insertNamespace}
 	for i := range places {
 		w := &places[i]
 		head, tail := any(nil), any(nil)
@@ -159,55 +135,13 @@ func (x *tx) writePlaces(places []batch.Place) {
 		}
 		kinds := batch.EncodeKinds(w.Kinds)
 		if w.Fresh {
-			fresh = append(fresh, []any{x.t.key, w.N, w.Changed, string(w.Mark), head, tail, kinds})
+			fresh.row(w.N, w.Changed, string(w.Mark), head, tail, kinds)
 		} else {
 			args := []any{x.t.key, w.N, w.Changed, head, tail, kinds}
 			x.written = append(x.written, stmt{sql: updateNamespace, args: args})
 		}
 	}
-	x.insert(insertNamespace, "", fresh)
-}
-
-// insert stages rows of a table, many in one statement.
-func (x *tx) insert(into, then string, rows [][]any) {
-	shared := len(rows) < maxShared && !x.s.opts.Unprepared
-	for len(rows) > 0 {
-		n, once := together(len(rows), len(rows[0]), shared)
-		q := insertion(into, then, rows[:n])
-		q.once = once
-		x.written = append(x.written, q)
-		rows = rows[n:]
-	}
-}
-
-// together says how many of some rows go into one statement, and whether it is not worth to be
-// prepared. Writes that share a commit are of any number. To read and plan a statement for so many
-// rows takes the database as long as to insert them, so prepared are those of 1, 2, 4 … rows.
-func together(rows, columns int, shared bool) (n int, once bool) {
-	if shared {
-		return min(1<<(bits.Len(uint(rows))-1), maxPreparedRows), false
-	}
-	return min(rows, maxRows, maxParameters/columns), rows > 1
-}
-
-// insertion is an INSERT of rows, the first column of each being the tenant.
-func insertion(into, then string, rows [][]any) stmt {
-	var b strings.Builder
-	b.WriteString(into)
-	args := []any{rows[0][0]}
-	for i, row := range rows {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("($1")
-		for _, arg := range row[1:] {
-			args = append(args, arg)
-			b.WriteString(", $" + strconv.Itoa(len(args)))
-		}
-		b.WriteByte(')')
-	}
-	b.WriteString(then)
-	return stmt{sql: b.String(), args: args}
+	x.insert(fresh)
 }
 
 // end ends the decisions: what is to be written changes no more.
@@ -221,11 +155,15 @@ func (x *tx) stage() {
 	for _, part := range x.parts {
 		x.write(part)
 	}
-	var rows [][]any
+	w := &rows{of: insertChange}
 	for key, change := range x.Changes {
-		rows = append(rows, []any{x.t.key, x.State.Seq, key.ID, change.Namespace, key.Gone, string(change.Kind)})
+		w.int(x.State.Seq)
+		w.id(key.ID)
+		w.int(change.Namespace)
+		w.bool(key.Gone)
+		w.string(string(change.Kind))
 	}
-	x.insert(insertChange, "", rows)
+	x.insert(w)
 	if len(x.Left) > 0 {
 		var left []int64
 		for n := range x.Left {

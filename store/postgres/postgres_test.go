@@ -21,9 +21,12 @@ import (
 
 func TestMain(m *testing.M) {
 	storm.Child(openChild, postgres.Unlock)
-	postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
+	postgres.Observe(watch)
 	os.Exit(pgtest.Run(m))
 }
+
+// watch notes what is sent.
+func watch(sql string, args []any) { seen.LoadOrStore(sql, args) }
 
 // A pool has databases with our tables and nothing in them, which no test uses now.
 type pool struct {

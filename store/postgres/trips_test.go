@@ -23,12 +23,18 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	search := func() {
+	ask := func(shared map[any]any, id loci.ID) {
 		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
-		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: wordOf(id)}, everywhere, 1)
+		hits, err := s.Match(t.Context(), tn, loci.Probe{Text: wordOf(id), Shared: shared}, everywhere, 1)
 		if err != nil || len(hits) != 1 {
 			t.Fatalf("%v, %v", hits, err)
 		}
+	}
+	search := func() { ask(nil, id) }
+	var call map[any]any
+	first := func() {
+		call = map[any]any{}
+		ask(call, id)
 	}
 	fail := func() {
 		if err := postgres.FailCommit(s, tn); err != nil {
@@ -46,6 +52,11 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	block := func() {
+		if _, err := notes.Context(t.Context(), loci.ContextQuery{Prompt: "walrus"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	overtaken := false // the next read
 	postgres.Observe(func(sql string, args []any) {
 		if seen.LoadOrStore(sql, args); overtaken && strings.HasSuffix(sql, "READ ONLY") {
@@ -53,7 +64,7 @@ func TestRoundTrips(t *testing.T) {
 			save(s)
 		}
 	})
-	defer postgres.Observe(func(sql string, args []any) { seen.LoadOrStore(sql, args) })
+	defer postgres.Observe(watch)
 	if err := s.Apply(t.Context(), tn, creation(id)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +76,15 @@ func TestRoundTrips(t *testing.T) {
 		want   int64
 	}{
 		{"a warm search", search, search, 1},
+		{"another question of a call", first, func() { ask(call, id) }, 0},
+		{"another question of a call long after an own write", func() {
+			for range 100 { // searches that look in turn, after a write
+				search()
+			}
+			first()
+		}, func() { ask(call, id) }, 0},
+		{"another question of a call that another server's write overtakes", func() { first(); save(other) }, func() { ask(call, id) }, 0},
+		{"another call's question behind another server's write", func() { first(); save(other) }, func() { first() }, 8},
 		{"a search after an own write", func() { save(s) }, search, 1},
 		{"a search after another server's write, the first in a while", func() { search(); search(); save(other) }, search, 8},
 		{"a search after an own write behind another server's", func() { save(other); save(s) }, search, 6},
@@ -79,6 +99,7 @@ func TestRoundTrips(t *testing.T) {
 		{"a save", func() { save(s) }, func() { save(s) }, 1},
 		{"a save after another server's", func() { save(other) }, func() { save(s) }, 2},
 		{"a save of a note through the engine", func() { note() }, note, 2},
+		{"a context through the engine", block, block, 1},
 	} {
 		least := int64(1 << 40) // a connection that had nothing to do for a second is asked whether it lives
 		for try := 0; try < 5 && least > one.want; try++ {

@@ -23,6 +23,9 @@ const (
 // name is an argument of type text; a Go string is bytes.
 type name string
 
+// wire is an argument as it is sent, whose type the statement tells; nil: NULL.
+type wire []byte
+
 // encode writes an argument in PostgreSQL's binary form. A nil slice of bytes is NULL.
 func encode(arg any) (data []byte, oid uint32, err error) {
 	switch v := arg.(type) {
@@ -47,6 +50,8 @@ func encode(arg any) (data []byte, oid uint32, err error) {
 		return v[:], oidBytes, nil
 	case name:
 		return []byte(v), oidText, nil
+	case wire:
+		return v, 0, nil
 	case []int64:
 		data = encodeArray(oidInt, len(v))
 		for _, n := range v {

@@ -30,7 +30,7 @@ type flight = batch.Flight[*tx]
 // write runs a job and returns when it is durable. A context that ends before the job has
 // started takes it back; after that the outcome is awaited.
 func (s *Store) write(ctx context.Context, g *guest, j *job) error {
-	return g.Of.queue.Do(ctx, j, s.committer(g))
+	return g.Of.queue.Do(ctx, j, func() *batch.Committer[*tx] { return s.committer(g) })
 }
 
 func (s *Store) committer(g *guest) *batch.Committer[*tx] {

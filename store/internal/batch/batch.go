@@ -117,7 +117,7 @@ type Batch struct {
 	came    map[loci.ID]*coming  // records that came or changed, of which all is at hand
 	named   []Place              // namespaces that readers must learn of
 	ops     Ops
-	touched map[string]bool // records, slots and keys that ops is about
+	touched map[mention]bool // records, slots and keys that ops is about
 }
 
 // New is a batch in which nothing is known yet.
@@ -133,7 +133,7 @@ func New(t loci.Tenant, emit func(*Ops)) Batch {
 		Changes: map[ChangeKey]ChangeRow{},
 		Left:    map[int64]bool{},
 		Emit:    emit,
-		touched: map[string]bool{},
+		touched: map[mention]bool{},
 		marks:   map[string]loci.Mark{},
 	}
 }
@@ -280,7 +280,7 @@ func (b *Batch) Touches(touches []loci.Touch) {
 		if touch.ExpiresAt.IsZero() {
 			continue
 		}
-		b.touch(string(touch.ID[:]))
+		b.touch(mentionOf(touch.ID))
 		r := b.Records[touch.ID]
 		if r == nil || touch.Version != 0 && touch.Version != r.Version {
 			continue
@@ -335,7 +335,7 @@ func NeedsOfVectors(vectors []loci.RecordVectors) (n Needs, err error) {
 func (b *Batch) PutVectors(vectors []loci.RecordVectors) {
 	for i := range vectors {
 		v := &vectors[i]
-		b.touch(string(v.ID[:]))
+		b.touch(mentionOf(v.ID))
 		r := b.Records[v.ID]
 		if r == nil || r.Version != v.Version || r.Passages != int64(len(v.Vectors.Rows)) {
 			continue

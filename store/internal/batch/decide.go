@@ -7,7 +7,8 @@ import (
 
 // Apply decides about a change and stages it; when it fails nothing is staged.
 func (b *Batch) Apply(c *loci.Change) error {
-	if err := b.check(c); err != nil {
+	slots := slotHashes(c.Put)
+	if err := b.check(c, slots); err != nil {
 		return err
 	}
 	if b.Used == nil && c.Quota != nil {
@@ -20,7 +21,7 @@ func (b *Batch) Apply(c *loci.Change) error {
 		}
 		b.Used = &to
 	}
-	b.apply(c)
+	b.apply(c, slots)
 	return nil
 }
 
@@ -47,7 +48,7 @@ func (b *Batch) usage(c *loci.Change) loci.Holding {
 }
 
 // check refuses a change that does not fit, having changed nothing.
-func (b *Batch) check(c *loci.Change) error {
+func (b *Batch) check(c *loci.Change, slots []string) error {
 	if active := b.Active(); !c.FitsSpace(active) {
 		return loci.Errorf(loci.Conflict, "the active space is %s, not %s", active, *c.Active)
 	}
@@ -76,7 +77,7 @@ func (b *Batch) check(c *loci.Change) error {
 			return err
 		}
 	}
-	return b.checkNeighbours(c, put, gone)
+	return b.checkNeighbours(c, slots, put, gone)
 }
 
 // checkErases makes sure that each erase names a record as it is, once.
@@ -94,7 +95,7 @@ func (b *Batch) checkErases(erases []loci.Erase) (gone map[loci.ID]bool, err err
 
 // checkNeighbours makes sure that the ends of links are there and that slots are free, once
 // what the change puts and erases is counted.
-func (b *Batch) checkNeighbours(c *loci.Change, put, gone map[loci.ID]bool) error {
+func (b *Batch) checkNeighbours(c *loci.Change, slots []string, put, gone map[loci.ID]bool) error {
 	for _, l := range c.Links {
 		for _, end := range []loci.ID{l.From, l.To} {
 			if !put[end] && (b.Records[end] == nil || gone[end]) {
@@ -102,8 +103,7 @@ func (b *Batch) checkNeighbours(c *loci.Change, put, gone map[loci.ID]bool) erro
 			}
 		}
 	}
-	for i := range c.Put {
-		hash := SlotHash(&c.Put[i].Record)
+	for _, hash := range slots {
 		if holder, ok := b.Slots[hash]; ok && hash != "" && !gone[holder] && !put[holder] {
 			return loci.Errorf(loci.Conflict, "the slot is taken")
 		}
@@ -132,17 +132,17 @@ func (b *Batch) checkPut(p *loci.Put, gone map[loci.ID]bool) error {
 }
 
 // apply stages a change that was checked.
-func (b *Batch) apply(c *loci.Change) {
-	b.separate(c)
+func (b *Batch) apply(c *loci.Change, slots []string) {
+	b.separate(c, slots)
 	if len(c.Put)+len(c.Events) > 0 || c.Reply != nil {
 		b.State.Name = b.Tenant.String()
 	}
 	for _, e := range c.Erase {
 		b.erase(e.ID)
 	}
-	b.freeSlots(c)
+	b.freeSlots(c, slots)
 	for i := range c.Put {
-		b.put(&c.Put[i])
+		b.put(&c.Put[i], slots[i])
 	}
 	for i := range c.Events {
 		b.event(&c.Events[i])
@@ -171,11 +171,11 @@ func (b *Batch) erase(id loci.ID) {
 }
 
 // freeSlots lets go of slots that pass from one record of the change to another.
-func (b *Batch) freeSlots(c *loci.Change) {
+func (b *Batch) freeSlots(c *loci.Change, slots []string) {
 	moving := false
 	for i := range c.Put {
 		r := &c.Put[i].Record
-		holder, ok := b.Slots[SlotHash(r)]
+		holder, ok := b.Slots[slots[i]]
 		moving = moving || ok && holder != r.ID
 	}
 	for i := range c.Put {
@@ -191,8 +191,8 @@ func (b *Batch) freeSlots(c *loci.Change) {
 	}
 }
 
-// put stages a record.
-func (b *Batch) put(p *loci.Put) {
+// put stages a record, given the hash of its slot.
+func (b *Batch) put(p *loci.Put, slot string) {
 	r := &p.Record
 	at := b.place(r.Namespace)
 	if !at.Named {
@@ -202,7 +202,6 @@ func (b *Batch) put(p *loci.Put) {
 	if len(r.Passages) > 0 && at.learns(r.Kind) {
 		b.stage(at)
 	}
-	slot := SlotHash(r)
 	old := b.Records[r.ID]
 	text, data := r.Sizes()
 	next := &Held{r.Version, at.N, r.Kind, slot, int64(len(r.Passages)), text, data}

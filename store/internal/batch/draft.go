@@ -80,10 +80,11 @@ type Flight[T any] struct {
 func (f *Flight[T]) Open() {
 	if q := f.queue; q != nil {
 		q.desk.Lock()
+		q.drafter = f.drafter
 		some := q.follow(f.Draft)
 		q.desk.Unlock()
 		if some { // who came before has nobody else to begin
-			go q.ahead(f.drafter)
+			go q.ahead()
 		}
 	}
 }
@@ -139,9 +140,9 @@ func (q *Queue[T]) undecided() (jobs []*Job[T], before *Draft[T]) {
 }
 
 // ahead decides what waits, unless somebody is about to, who then does it.
-func (q *Queue[T]) ahead(d Drafter[T]) {
+func (q *Queue[T]) ahead() {
 	for q.desk.TryLock() {
-		if !q.extend(d) {
+		if !q.extend() {
 			return
 		}
 		// And look again: who came meanwhile went away, as the desk was taken.
@@ -149,13 +150,13 @@ func (q *Queue[T]) ahead(d Drafter[T]) {
 }
 
 // extend takes into the draft what waits and leaves the desk; false: there was nothing.
-func (q *Queue[T]) extend(d Drafter[T]) bool {
+func (q *Queue[T]) extend() bool {
 	defer q.desk.Unlock()
 	jobs, before := q.undecided()
 	if len(jobs) == 0 {
 		return false
 	}
-	q.take(d, before, jobs)
+	q.take(q.drafter, before, jobs)
 	return true
 }
 

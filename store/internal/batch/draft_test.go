@@ -94,7 +94,7 @@ func (s *fakeStore) do(ctx context.Context, name string) (done, decided chan err
 		}
 		return nil
 	}}
-	go func() { done <- s.queue.Do(ctx, j, s.committer()) }()
+	go func() { done <- s.queue.Do(ctx, j, s.committer) }()
 	return done, decided
 }
 

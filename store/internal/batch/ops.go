@@ -93,26 +93,39 @@ type NewEvent struct {
 	Place int64
 }
 
+// A mention tells a record, a slot or a key of a reply: an id, or a hash.
+type mention [sha256.Size]byte
+
+func mentionOf[T string | loci.ID](key T) (m mention) {
+	for i := range min(len(key), len(m)) {
+		m[i] = key[i]
+	}
+	return m
+}
+
 // separate makes sure that what a change is about is not written in one go with what an
 // earlier job did to the same: inside of one, all erases come first, then updates, then what
 // is new.
-func (b *Batch) separate(c *loci.Change) {
-	var keys []string
-	id := func(id loci.ID) { keys = append(keys, string(id[:])) }
+func (b *Batch) separate(c *loci.Change, slots []string) {
+	keys := make([]mention, 0, 3*(len(c.Put)+len(c.Erase))+len(c.Events))
+	id := func(id loci.ID) { keys = append(keys, mentionOf(id)) }
+	slot := func(hash string) {
+		if hash != "" {
+			keys = append(keys, mentionOf(hash))
+		}
+	}
 	for _, e := range c.Erase {
 		id(e.ID)
-		if old := b.Records[e.ID]; old != nil && old.Slot != "" {
-			keys = append(keys, old.Slot)
+		if old := b.Records[e.ID]; old != nil {
+			slot(old.Slot)
 		}
 	}
 	for i := range c.Put {
 		r := &c.Put[i].Record
 		id(r.ID)
-		if slot := SlotHash(r); slot != "" {
-			keys = append(keys, slot)
-		}
-		if old := b.Records[r.ID]; old != nil && old.Slot != "" {
-			keys = append(keys, old.Slot)
+		slot(slots[i])
+		if old := b.Records[r.ID]; old != nil {
+			slot(old.Slot)
 		}
 	}
 	for i := range c.Events {
@@ -124,13 +137,13 @@ func (b *Batch) separate(c *loci.Change) {
 	}
 	if c.Reply != nil {
 		id(c.Reply.Record)
-		keys = append(keys, string(HashOf(c.Reply.Key)))
+		slot(string(HashOf(c.Reply.Key)))
 	}
 	b.touch(keys...)
 }
 
 // touch begins again where one of some keys was met before.
-func (b *Batch) touch(keys ...string) {
+func (b *Batch) touch(keys ...mention) {
 	for _, key := range keys {
 		if b.touched[key] {
 			b.Flush()
@@ -174,10 +187,21 @@ func SlotHash(r *loci.Record) string {
 	if r.Slot == "" {
 		return ""
 	}
-	h := sha256.New()
-	for _, part := range []string{r.Namespace.Key(), string(r.Kind), r.Slot} {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-		h.Write([]byte(part))
+	var room [512]byte // for most
+	all := room[:0]
+	for _, part := range [...]string{r.Namespace.Key(), string(r.Kind), r.Slot} {
+		all = binary.BigEndian.AppendUint64(all, uint64(len(part)))
+		all = append(all, part...)
 	}
-	return string(h.Sum(nil))
+	sum := sha256.Sum256(all)
+	return string(sum[:])
+}
+
+// slotHashes are the [SlotHash] of each put.
+func slotHashes(puts []loci.Put) []string {
+	hashes := make([]string, len(puts))
+	for i := range puts {
+		hashes[i] = SlotHash(&puts[i].Record)
+	}
+	return hashes
 }

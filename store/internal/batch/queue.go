@@ -40,6 +40,8 @@ type Queue[T any] struct {
 	last  int       // jobs of the last batch
 	crowd int       // how many write at the same time, about
 
+	drafter Drafter[T] // of the draft
+
 	mu      sync.Mutex
 	waiting []*Job[T]
 	running bool
@@ -77,8 +79,8 @@ type Committer[T any] struct {
 type Outcomes[T any] map[*Job[T]]error
 
 // Do runs a job and returns when it is durable. A context that ends before the job has
-// started takes it back; after that the outcome is awaited.
-func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
+// started takes it back; after that the outcome is awaited. Only who begins to write needs the committer.
+func (q *Queue[T]) Do(ctx context.Context, j *Job[T], committer func() *Committer[T]) error {
 	j.done = make(chan error, 1)
 	q.mu.Lock()
 	q.waiting = append(q.waiting, j)
@@ -86,9 +88,10 @@ func (q *Queue[T]) Do(ctx context.Context, j *Job[T], c *Committer[T]) error {
 	q.running = true
 	q.mu.Unlock()
 	if follows {
-		q.ahead(c.Drafter)
+		q.ahead()
 	}
 	if start {
+		c := committer()
 		end := c.Begin()
 		go func() {
 			defer end()

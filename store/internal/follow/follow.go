@@ -118,10 +118,6 @@ func (q *Search) now() time.Duration {
 	return time.Since(begun)
 }
 
-// Begin notes that a search begins: what it reads from now on is of no earlier moment, nor is what others
-// have read for it.
-func (q *Search) Begin() { q.at = q.now() }
-
 // raise sets a number unless it is higher already.
 func raise(n *atomic.Int64, to int64) {
 	for old := n.Load(); to > old && !n.CompareAndSwap(old, to); old = n.Load() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
@@ -128,7 +129,26 @@ func matchNow[T any](
 			return x, hits, served, err
 		}
 	}
-	q.Begin()
+	if q.Begin() { // what the call's first question has seen is seen
+		if hits, served, err = x.matchIf(q, func() bool { return x.caughtUp(q) }); err != nil || served {
+			return x, hits, served, err
+		}
+	}
 	hits, served, err = x.MatchPresent(ctx, q, func() (batch.State, error) { return look(g.Of) })
 	return x, hits, served, err
 }
+
+// Begin notes that a search begins: what it reads from now on is of no earlier moment, nor is what others
+// have read for it. A later question of a call begins when the first one did; again: it is one.
+func (q *Search) Begin() (again bool) {
+	if q.at, again = q.Probe.Shared[callBegan{}].(time.Duration); again {
+		return true
+	}
+	if q.at = q.now(); q.Probe.Shared != nil {
+		q.Probe.Shared[callBegan{}] = q.at
+	}
+	return false
+}
+
+// callBegan is where the moment lies at which the first question of a call began, see [loci.Probe].Shared.
+type callBegan struct{}
