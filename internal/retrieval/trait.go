@@ -152,20 +152,35 @@ func wantedTraits(lists map[Traits]string) map[string]Traits {
 	return all
 }
 
+// opensWanted are the words with which phrases of [wanted] begin.
+var opensWanted = func() map[string]bool {
+	first := map[string]bool{}
+	for phrase := range wanted {
+		if word, _, more := strings.Cut(phrase, " "); more {
+			first[word] = true
+		}
+	}
+	return first
+}()
+
 // mostWanting bounds the words of a query that are looked at for what it wants.
 const mostWanting = 256
 
 // Wanted returns the traits that what a query asks for has or may have, by its English words.
 func Wanted(query string) (want Traits) {
-	var words []string
+	words := make([]string, 0, 16)
 	foreign := func(r rune) bool { return r > 'z' || !isLetter(byte(r)) }
 	for word := range strings.FieldsFuncSeq(strings.ToLower(query), foreign) {
 		if words = append(words, word); len(words) == mostWanting {
 			break
 		}
 	}
-	for i := range words {
-		for n := 1; n <= 3 && i+n <= len(words); n++ {
+	for i, word := range words {
+		want |= wanted[word]
+		if !opensWanted[word] {
+			continue
+		}
+		for n := 2; n <= 3 && i+n <= len(words); n++ {
 			want |= wanted[strings.Join(words[i:i+n], " ")]
 		}
 	}
