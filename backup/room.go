@@ -28,13 +28,27 @@ func newRoom(place string) (r *room, err error) {
 		return nil, refused("the directory "+place+" cannot be used", err)
 	}
 	sweep(place)
-	dir, err := os.MkdirTemp(place, roomPrefix+"*")
-	if err != nil {
-		return nil, refused("a directory in "+place+" cannot be made", err)
+	for {
+		dir, err := os.MkdirTemp(place, roomPrefix+"*")
+		if err != nil {
+			return nil, refused("a directory in "+place+" cannot be made", err)
+		}
+		r = &room{dir: dir, lock: flock.New(dir+lockEnd, flock.SetPermissions(0o600))}
+		if r.claim() {
+			return r, nil
+		}
 	}
-	r = &room{dir: dir, lock: flock.New(dir+lockEnd, flock.SetPermissions(0o600))}
-	_, _ = r.lock.TryLock() // where there are no locks nobody takes the room away, and it stays when the process is killed
-	return r, nil
+}
+
+// claim locks the room. It fails if another process has found the lock before this one held it, and took the room
+// for one that was left behind. Where there are no locks nobody takes a room away, and it stays when its process
+// is killed.
+func (r *room) claim() bool {
+	if held, err := r.lock.TryLock(); err == nil && !held {
+		return false
+	}
+	_, err := os.Lstat(r.dir) // the other one takes it away before he lets go of the lock
+	return err == nil
 }
 
 // sweep takes rooms away whose lock nobody holds. What has no lock may be somebody else's.

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -48,7 +51,8 @@ func TestTranscripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			eachStore(t, func(t *testing.T, s loci.Store) {
-				b := newBench(t, s, nil)
+				uses := &useCounter{Store: s}
+				b := newBench(t, uses, nil)
 				named := names{}
 				data, err := os.ReadFile(file)
 				if err != nil {
@@ -61,11 +65,39 @@ func TestTranscripts(t *testing.T) {
 					}
 					request, _, _ := strings.Cut(part, "\n< ")
 					out.WriteString(strings.TrimRight(request, "\n") + "\n")
+					counted := uses.done.Load()
 					b.play(&out, &named, request)
+					if recalls.MatchString(request) {
+						uses.await(t, counted+1)
+					}
 				}
 				golden(t, filepath.Join("transcript", filepath.Base(file)), out.String())
 			})
 		})
+	}
+}
+
+// recalls are the requests whose reply does not wait for long until the uses of what it shows are counted.
+var recalls = regexp.MustCompile(`(?m)^POST /v1/(recall|context)$`)
+
+// A useCounter knows how often uses were counted.
+type useCounter struct {
+	loci.Store
+	done atomic.Int64
+}
+
+func (c *useCounter) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) error {
+	defer c.done.Add(1)
+	return c.Store.Touch(ctx, t, touches)
+}
+
+// await returns when uses were counted so often: the next reply shows them.
+func (c *useCounter) await(t *testing.T, want int64) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); c.done.Load() < want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("uses were counted %d times, want %d", c.done.Load(), want)
+		}
 	}
 }
 
