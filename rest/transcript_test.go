@@ -78,7 +78,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 // recalls are the requests whose reply does not wait for long until the uses of what it shows are counted.
-var recalls = regexp.MustCompile(`(?m)^POST /v1/(recall|context)$`)
+var recalls = regexp.MustCompile(`(?m)^POST /v1/recall$`)
 
 // A useCounter knows how often uses were counted.
 type useCounter struct {
