@@ -174,3 +174,16 @@ func TestDefiniteSubjects(t *testing.T) {
 		}
 	}
 }
+
+// A name with a dot in front is a word at the beginning of a text, too.
+func TestADotLeadsATextsFirstWord(t *testing.T) {
+	var joined []string
+	Analyze(".NET and .env", func(token Token) {
+		if token.Kind == Joined {
+			joined = append(joined, token.Text)
+		}
+	})
+	if want := []string{".net", ".env"}; !slices.Equal(joined, want) {
+		t.Errorf("joined %q, want %q", joined, want)
+	}
+}

@@ -88,6 +88,7 @@ func TestQueriesWantTraits(t *testing.T) {
 		"Wie viele Bretter?":                      0,
 		"":                                        0,
 		strings.Repeat("so ", 300) + "how many":   0,
+		strings.Repeat("so ", 15) + "how":         0, // nothing is read behind the words
 		"Did Bo say when is the fair, or did he?": Asks | ToOthers | HasTime,
 	} {
 		if got := Wanted(query); got != want {
