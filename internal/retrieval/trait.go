@@ -132,7 +132,7 @@ var spans = wordSet(`night morning afternoon evening day week weekend month year
 var wanted = wantedTraits(map[Traits]string{
 	HasNumber: `how many,how much,how old,how often,how tall,how far,how big,how large,how heavy,how wide,how high,how deep,how fast,
 		how expensive,what number,what percentage,what age,what size,what price,number of,amount of,percentage of,price of,cost of`,
-	HasTime: `when did,when do,when does,when is,when was,when were,when are,when will,when has,when have,when had,when should,when can,
+	HasTime: `when did,when do,when does,when is,when was,when were,when are,when will,when has,when have,when had,when can,
 		when could,when would,since when,until when,what year,what date,what day,what month,what time,which year,which date,which day,
 		which month,how long ago,how recently`,
 	HasNumber | HasTime: `how long`,

@@ -82,6 +82,7 @@ func TestQueriesWantTraits(t *testing.T) {
 		"What year was it?":                       HasTime,
 		"How long was Ann away?":                  HasNumber | HasTime,
 		"Where was Ann when it rained?":           0,
+		"When should I go to the gym?":            0, // asks for advice
 		"How does it work?":                       0,
 		"What did Bo ask Ann?":                    Asks | ToOthers,
 		"What does Bo recommend?":                 ToOthers,
