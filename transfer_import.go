@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/internal/intake"
@@ -34,22 +35,20 @@ const maxSkipped = 20
 // the engine that exported.
 //
 // What is there already is left alone, so that an import may be repeated:
-//   - a record with the same id in the same namespace stays. It counts as Existing
-//     when it says the same (kind, key, text and attributes; tags and times may
-//     differ), else as a conflict;
-//   - a live record whose key or words another record of the namespace holds is
-//     not stored. When that one says the same it takes the record's place, in
-//     links, too; else this is a conflict;
-//   - everything else is stored, under its own id. Where another namespace of the
-//     tenant holds that, it gets one that follows from the id and its namespace,
-//     and whatever in the input names the old id names the new one.
+//   - a record with the same id in the same namespace stays. It counts as Existing when it says the same (kind, key,
+//     text and attributes; tags and times may differ), else as a conflict;
+//   - a live record whose key or words another record of the namespace holds is not stored. When that one says the
+//     same it takes the record's place, in links, too; else this is a conflict;
+//   - everything else is stored, under its own id. Where another namespace of the tenant holds that, it gets one that
+//     follows from the id and its namespace, and whatever in the input names the old id names the new one.
 //
 // A session is stored whole or not at all: where one of its id is there, it and its messages stay as they are.
 // Files of a tree are known by their paths: a file that exists with the same content counts as Existing, one with
 // other content as a conflict. So does a directory. Links are stored where both ends are in the handle's namespace
 // afterwards. The whole input is checked before anything is written, and the line and field of a fault are named:
 // half an import is worse than none. So the whole input is held in memory. When the embedder does not answer,
-// everything from there on is stored without vectors; [Engine.Backfill] makes them later.
+// everything from there on is stored without vectors; [Engine.Backfill] makes them later. An import that fails after
+// it has stored something says how much: that stays.
 func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int64)) (ImportReport, error) {
 	in := importer{
 		m: m, takers: map[Kind]Taker{}, rank: map[Kind]int{}, lines: map[ID]int{}, silent: map[*encoder]bool{},
@@ -65,21 +64,18 @@ func (m *Memory) Import(ctx context.Context, r io.Reader, progress func(done int
 	// Owners come after their parts: an import that was stopped half way leaves no
 	// session without some of its messages.
 	slices.SortStableFunc(in.drafts, func(a, b *Imported) int { return in.rank[a.Kind] - in.rank[b.Kind] })
-	if err := in.store(ctx, progress); err != nil {
-		return in.report, err
+	return in.report, in.stopped(in.store(ctx, progress))
+}
+
+// stopped says how much is stored: what failed knows of the last change alone.
+func (in *importer) stopped(err error) error {
+	if err == nil || in.report.Created == 0 {
+		return err
 	}
-	for _, t := range in.ordered {
-		err := t.Store(ctx, func(report ImportReport) {
-			in.count(report)
-			if progress != nil {
-				progress(in.report.Created + in.report.Existing + in.report.Conflicts)
-			}
-		})
-		if err != nil {
-			return in.report, err
-		}
-	}
-	return in.report, nil
+	e := *AsError(err)
+	e.Msg = fmt.Sprintf("the import stopped behind %d of its memories: %s", in.report.Created, strings.TrimSuffix(e.Msg, "; nothing was stored"))
+	e.Recovery = e.Advice() + " What is imported stays, and is left alone when you import it again."
+	return &e
 }
 
 // An importer is an import under way.

@@ -2,6 +2,7 @@ package loci_test
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -163,5 +164,43 @@ func TestImportShortensSources(t *testing.T) {
 	got := locitest.Fact(t, m, id).Source
 	if want := (loci.Source{Kind: long[:loci.MaxLabelBytes], Client: long[:loci.MaxLabelBytes], Tool: "[REDACTED]"}); got != want {
 		t.Errorf("%d %d %q", len(got.Kind), len(got.Client), got.Tool)
+	}
+}
+
+// A filling store is full after so many changes.
+type filling struct {
+	loci.Store
+	left int
+}
+
+func (s *filling) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
+	if s.left--; s.left < 0 {
+		return &loci.Error{Code: loci.Unavailable, Msg: "the disk is full; nothing was stored", Recovery: "Free some space."}
+	}
+	return s.Store.Apply(ctx, t, c)
+}
+
+// TestStoppedImports: an import that failed half way says how much of it is there, and not that it is nothing.
+func TestStoppedImports(t *testing.T) {
+	var lines strings.Builder
+	for n := range 250 {
+		fmt.Fprintf(&lines, `{"type":"entity","name":"E%d","entityType":"place","observations":["is number %d"]}`+"\n", n, n)
+	}
+	for left, want := range []string{"the disk is full; nothing was stored", "the import stopped behind 200 of its memories: the disk is full"} {
+		s := &filling{locitest.OpenMemory(), left}
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		report, err := m.Import(t.Context(), strings.NewReader(lines.String()), nil)
+		if e := loci.AsError(err); e.Msg != want || e.Code != loci.Unavailable || report.Created != int64(200*left) {
+			t.Errorf("after %d changes: %+v, %v; want %q", left, report, err, want)
+		}
+		advice := []string{"Free some space.", "Free some space. What is imported stays, and is left alone when you import it again."}[left]
+		if got := loci.AsError(err).Advice(); got != advice {
+			t.Errorf("after %d changes: advice %q; want %q", left, got, advice)
+		}
+	}
+	m := locitest.Bind(t, locitest.NewEngine(t, &filling{locitest.OpenMemory(), 1}, loci.Options{}), "u")
+	var told []int64
+	if _, err := m.Import(t.Context(), strings.NewReader(lines.String()), func(n int64) { told = append(told, n) }); err == nil || !slices.Equal(told, []int64{200}) {
+		t.Errorf("%v, told %d; want the 200 that are stored", err, told)
 	}
 }

@@ -15,23 +15,33 @@ import (
 // every id of the input becomes, or that its vectors are out of date.
 var errMoved = errors.New("what the import was made from has changed")
 
-// store settles what each id becomes, then stores the records and their links.
+// store settles what each id becomes, then stores the records and their links, and what features keep.
 func (in *importer) store(ctx context.Context, progress func(done int64)) error {
 	if err := in.settleAll(ctx); err != nil {
 		return err
 	}
-	for part := range batches(in.drafts) {
-		if err := in.storeBatch(ctx, part); err != nil {
-			return err
-		}
+	stored := func(report ImportReport) {
+		in.count(report)
 		if progress != nil {
 			progress(in.report.Created + in.report.Existing + in.report.Conflicts)
 		}
+	}
+	for part := range batches(in.drafts) {
+		report, err := in.storeBatch(ctx, part)
+		if err != nil {
+			return err
+		}
+		stored(report)
 	}
 	// Links come after all records: the two ends of one may be in different batches,
 	// and only now it is certain which of them are there.
 	for part := range slices.Chunk(in.links, 200) {
 		if err := in.storeLinks(ctx, part); err != nil {
+			return err
+		}
+	}
+	for _, t := range in.ordered {
+		if err := t.Store(ctx, stored); err != nil {
 			return err
 		}
 	}
@@ -76,31 +86,28 @@ func (in *importer) became(id ID) ID {
 // storeBatch stores the drafts that are not there yet, in one change. If somebody took
 // ids in the meantime, all of them are settled again; the import then finds what it has
 // stored already.
-func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) error {
+func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) (report ImportReport, err error) {
 	for _, d := range drafts {
 		in.m.engine.cutPassages(&d.Record)
 	}
 	for range maxAttempts {
 		vectors, err := in.embed(ctx, drafts) // once, however often the change is decided again
 		if err != nil {
-			return err
+			return report, err
 		}
 		again := false
-		report, err := Commit(ctx, in.m, "import", nil, func(now time.Time) (Decision[ImportReport], error) {
+		report, err = Commit(ctx, in.m, "import", nil, func(now time.Time) (Decision[ImportReport], error) {
 			in.beside, again = in.beside || again, true
 			return in.decide(ctx, drafts, vectors, now)
 		})
-		if err == nil {
-			in.count(report)
-		}
 		if !errors.Is(err, errMoved) {
-			return err
+			return report, err
 		}
 		if err := in.settleAll(ctx); err != nil {
-			return err
+			return report, err
 		}
 	}
-	return &Error{Code: Conflict, Op: "import", Msg: "others are importing the same memories at the same time", Recovery: "Import again."}
+	return report, &Error{Code: Conflict, Op: "import", Msg: "others are importing the same memories at the same time", Recovery: "Import again."}
 }
 
 // count adds what became of some records.

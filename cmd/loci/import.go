@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/loci-memory/loci"
 )
@@ -39,7 +37,7 @@ func (c *importCmd) Run(a *app) (err error) {
 	report, err := m.Import(a.ctx, in, show)
 	end()
 	if err != nil {
-		return stopped(err, &report)
+		return err
 	}
 	if a.json {
 		return a.printJSON(struct {
@@ -59,17 +57,6 @@ func (c *importCmd) Run(a *app) (err error) {
 		}
 	}
 	return nil
-}
-
-// stopped says of an import that failed how much of it is there: the error speaks of the last of its changes alone.
-func stopped(err error, report *loci.ImportReport) error {
-	if report.Created == 0 {
-		return err
-	}
-	e := *loci.AsError(err)
-	e.Msg = fmt.Sprintf("%s imported, and no more: %s", memories(report.Created), strings.TrimSuffix(e.Msg, "; nothing was stored"))
-	e.Recovery = e.Advice() + " What is imported stays, and is left alone when you import the file again."
-	return &e
 }
 
 // importTarget is the memory to import into; for a dry run, one that is forgotten.
