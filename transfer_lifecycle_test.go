@@ -200,7 +200,9 @@ func TestStoppedImports(t *testing.T) {
 	}
 	m := locitest.Bind(t, locitest.NewEngine(t, &filling{locitest.OpenMemory(), 1}, loci.Options{}), "u")
 	var told []int64
-	if _, err := m.Import(t.Context(), strings.NewReader(lines.String()), func(n int64) { told = append(told, n) }); err == nil || !slices.Equal(told, []int64{200}) {
+	tell := func(n int64) { told = append(told, n) }
+	_, err := m.Import(t.Context(), strings.NewReader(lines.String()), tell)
+	if err == nil || !slices.Equal(told, []int64{200}) {
 		t.Errorf("%v, told %d; want the 200 that are stored", err, told)
 	}
 }
