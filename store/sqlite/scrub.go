@@ -165,13 +165,10 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	if err := f.wipe(ctx); err != nil {
 		return err
 	}
-	f.touched.cut.Add(1)
-	err := f.withCause(f.truncateLog(ctx))
-	f.touched.cut.Add(1)
+	err := f.withCause(f.cutLog(ctx))
 	if isFull(err) {
 		f.ballast.release()
-		err = f.truncateLog(ctx)
-		f.touched.cut.Add(1)
+		err = f.cutLog(ctx)
 	}
 	if err != nil {
 		return err
@@ -345,6 +342,13 @@ func needsWipe(number int64, page []byte) bool {
 
 func wipeUnused(number int64, page []byte) {
 	unusedRanges(number, page, func(start, end int) { clear(page[start:end]) })
+}
+
+// cutLog is truncateLog for who follows pages: that data change meanwhile is this process's doing.
+func (f *file) cutLog(ctx context.Context) error {
+	f.touched.cut.Add(1)
+	defer f.touched.cut.Add(1)
+	return f.truncateLog(ctx)
 }
 
 // truncateLog merges the write-ahead log into the file and cuts it to nothing. A

@@ -162,6 +162,12 @@ func TestStraySegmentsGo(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "mine.txt")); err != nil {
 		t.Error(err)
 	}
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	if n := f.shelf.holders; n != 0 {
+		t.Errorf("the folder is held %d times by nobody, and no other process can use it", n)
+	}
 }
 
 // The files of a tenant's index go with the tenant.

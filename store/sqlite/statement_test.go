@@ -267,3 +267,28 @@ func TestPlacesAreRemembered(t *testing.T) {
 		return nil
 	})
 }
+
+// A connection keeps as many statements as it may, and lets go of all where there is one more.
+func TestStatementsAreKeptUpToALimit(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	within(t, s.files[testTenant], func(tx *tx) error {
+		tx.closeStatements()
+		for n := 0; len(tx.stmts) < maxStatements; n++ {
+			if _, err := tx.stmt(fmt.Sprint("SELECT ", n)); err != nil {
+				return err
+			}
+		}
+		if tx.trim(); len(tx.stmts) != maxStatements {
+			t.Errorf("%d statements are kept; want %d", len(tx.stmts), maxStatements)
+		}
+		if _, err := tx.stmt("SELECT 'one more'"); err != nil {
+			return err
+		}
+		if tx.trim(); len(tx.stmts) != 0 {
+			t.Errorf("%d statements are kept of one too many", len(tx.stmts))
+		}
+		return nil
+	})
+}

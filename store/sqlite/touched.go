@@ -48,7 +48,6 @@ const (
 // follow begins again: a wiping of the whole file is about to start. Where the log cannot
 // be read nothing is followed.
 func (p *touched) follow(t *tx) error {
-	p.lose()
 	if p.token == nil {
 		p.token = make([]byte, 16)
 		_, _ = rand.Read(p.token) // never fails

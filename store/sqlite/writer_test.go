@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -117,4 +118,20 @@ func TestCloseWaitsForTheLastCall(t *testing.T) {
 	}
 	s.release(f)
 	must(t, <-done)
+}
+
+// TestABrokenBeginIsToldAtOnce: a write waits for others who hold the file, and for nothing else.
+func TestABrokenBeginIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus")
+	f := s.files[testTenant]
+	within(t, f, func(tx *tx) error {
+		begun := time.Now()
+		err := f.begin(tx, []*job{{}}) // within a transaction there is no other one
+		if took := time.Since(begun); err == nil || isBusy(err) || took > busyTimeout/2 {
+			t.Errorf("%v, after %v", err, took)
+		}
+		return nil
+	})
 }
