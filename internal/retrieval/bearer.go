@@ -167,7 +167,9 @@ func (t *tokenizer) bear(lower string, start, end int, s shape) {
 		w.gap = t.text[before.end:start]
 	}
 	t.bearing = bearing{end: end, role: before.role}
-	_ = t.isPossessive(&w) || t.isRole(&w) || t.leadsOn(&w) || t.isBearer(&w) || t.mayBear(&w)
+	if !t.isPossessive(&w) && !t.isRole(&w) && !t.leadsOn(&w) && !t.isBearer(&w) {
+		t.mayBear(&w)
+	}
 }
 
 // isPossessive takes in "my", behind a name, too: "Mia is my daughter", "Mia, my daughter,".
@@ -252,16 +254,13 @@ func (t *tokenizer) isBearer(w *heard) bool {
 }
 
 // mayBear takes in a name that a role may follow, and the "is" behind it.
-func (t *tokenizer) mayBear(w *heard) bool {
+func (t *tokenizer) mayBear(w *heard) {
 	switch {
 	case w.before.step == named && w.gap == " " && w.lower == "is":
 		t.bearing.step, t.bearing.name = isName, w.before.name
 	case w.bare && w.name:
 		t.bearing.step, t.bearing.name = named, w.lower
-	default:
-		return false
 	}
-	return true
 }
 
 // at is the byte of the text at a place; 0 where it ends.

@@ -116,23 +116,12 @@ var caseUnits = wordSet("m g t s h f k c b mw mhz mv ma mpa ms mb mbit mbps mbit
 
 // caseTells reports whether a word is, or ends in, such a unit behind a number.
 func caseTells(words []string, i int) bool {
-	if i == 0 && !startsWithDigit(words[0]) || i > 0 && !startsWithDigit(words[i]) && !startsWithDigit(words[i-1]) {
-		return false
-	}
 	w := strings.TrimRight(words[i], ".,;:!?)")
 	number := strings.TrimLeft(w, "0123456789.,")
-	if !caseUnits[strings.ToLower(number)] {
+	if len(number) == len(w) && (i == 0 || strings.TrimLeft(words[i-1], "0123456789.,") != "") {
 		return false
 	}
-	if len(number) < len(w) {
-		return true
-	}
-	return i > 0 && strings.TrimLeft(words[i-1], "0123456789.,") == ""
-}
-
-// startsWithDigit reports whether a word may begin with a number, as caseTells has it.
-func startsWithDigit(w string) bool {
-	return w != "" && (w[0] >= '0' && w[0] <= '9' || w[0] == '.' || w[0] == ',')
+	return caseUnits[strings.ToLower(number)]
 }
 
 // A comparison is a text as it is compared.

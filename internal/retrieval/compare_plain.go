@@ -71,6 +71,11 @@ func (p *plainReader) next() (word []byte, ok bool) {
 	return p.room[:n], true
 }
 
+// startsWithDigit reports whether a word may begin with a number.
+func startsWithDigit(w string) bool {
+	return w != "" && (w[0] >= '0' && w[0] <= '9' || w[0] == '.' || w[0] == ',')
+}
+
 // foldPlain is [Fold] of a text of ASCII.
 func foldPlain(text string) (folded string, ok bool) {
 	p := plainReader{text: text}

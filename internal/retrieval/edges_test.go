@@ -187,3 +187,42 @@ func TestADotLeadsATextsFirstWord(t *testing.T) {
 		t.Errorf("joined %q, want %q", joined, want)
 	}
 }
+
+// An article is said of the word behind it, and an equals sign is a word, once.
+func TestWordsOfASentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"The boss has a cat and a red dog near the house": "the boss, has, a cat, and, a red, dog, near, the house",
+		"port = 80":         "port, =, 80",
+		"size == 3":         "size, =, 3",
+		"The port: 80":      "the port, =, 80",
+		"an owl sees an 80": "a owl, sees, a 80",
+	} {
+		var got []string
+		for _, w := range sentenceOf(text).words {
+			shown := w.low
+			if w.definite {
+				shown = "the " + shown
+			}
+			if w.indefinite {
+				shown = "a " + shown
+			}
+			got = append(got, shown)
+		}
+		if shown := strings.Join(got, ", "); shown != want {
+			t.Errorf("%q: %s; want %s", text, shown, want)
+		}
+	}
+}
+
+// What has one value is known by its word as it is written, or by its stem.
+func TestAttributesAreKnownByWordOrStem(t *testing.T) {
+	for _, c := range []struct {
+		low, term string
+		want      bool
+	}{{"salary", "salari", true}, {"prices", "price", true}, {"color", "color", true}, {"walk", "walk", false}} {
+		s := slot{before: []word{{low: c.low, term: c.term}, {low: "is", term: "="}}, verb: 1}
+		if s.attribute() != c.want {
+			t.Errorf("%s: %t", c.low, !c.want)
+		}
+	}
+}
