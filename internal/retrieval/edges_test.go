@@ -82,6 +82,25 @@ func TestCompoundsBeyondASCII(t *testing.T) {
 	}
 }
 
+// One capital behind a number begins no part.
+func TestCompoundsWithACapitalBehindANumber(t *testing.T) {
+	for word, want := range map[string]string{"x8Ab": "x8Ab", "x8ABc": "x8A Bc", "3Dprint": "3 Dprint", "HTTPServer": "HTTP Server"} {
+		if got := strings.Join(splitCompound(word, true), " "); got != want {
+			t.Errorf("%s has the parts %q; want %q", word, got, want)
+		}
+	}
+}
+
+// A query has a name if it has one of the name's words.
+func TestNamesOfAQuery(t *testing.T) {
+	has := Names("Where does Ann Lee live, and where Will?")
+	for name, want := range map[string]bool{"ann": true, "bo lee": true, "will": true, "bo": false, "": false} {
+		if has(name) != want {
+			t.Errorf("%q: %t", name, !want)
+		}
+	}
+}
+
 // Up to four words with hyphens are written together, too.
 func TestWordsWithHyphens(t *testing.T) {
 	for text, want := range map[string]bool{"state-of-the-art": true, "e-mail": true, "one-two-three-four-five": false} {

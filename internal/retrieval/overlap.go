@@ -84,7 +84,7 @@ func segment(run []overlapping, missed []bool) {
 		}
 	}
 	moreAt := func(i, j int) bool {
-		if j < 0 || j >= len(run) || (run[j].at-run[i].at)*(j-i) != 1 {
+		if j < 0 || j >= len(run) || run[j].at-run[i].at != j-i {
 			return false
 		}
 		return run[j].chosen && run[j].holders > run[i].holders

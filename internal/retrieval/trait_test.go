@@ -58,6 +58,16 @@ func TestTextsHaveTraits(t *testing.T) {
 	}
 }
 
+// A question may have a letter alone.
+func TestALetterMayAsk(t *testing.T) {
+	for text, want := range map[string]Traits{"y?": Asks, "?": 0, "": 0, "du?": Asks | AsksYou} {
+		var r TraitReader
+		if got := r.Of(text); got != want {
+			t.Errorf("%q: %06b, want %06b", text, got, want)
+		}
+	}
+}
+
 // Nothing of one text is left for the next.
 func TestTraitReadersBeginAgain(t *testing.T) {
 	var r TraitReader
@@ -77,6 +87,7 @@ func TestQueriesWantTraits(t *testing.T) {
 	for query, want := range map[string]Traits{
 		"How many boards has the shed?":           HasNumber,
 		"how  much, then":                         HasNumber,
+		"So, how many?":                           HasNumber,
 		"What is the price of the shed?":          HasNumber,
 		"When did Ann move?":                      HasTime,
 		"What year was it?":                       HasTime,
