@@ -213,6 +213,7 @@ func TestWordsOfASentence(t *testing.T) {
 		"The boss has a cat and a red dog near the house": "the boss, has, a cat, and, a red, dog, near, the house",
 		"port = 80":         "port, =, 80",
 		"size == 3":         "size, =, 3",
+		"The port:":         "the port",
 		"The port: 80":      "the port, =, 80",
 		"an owl sees an 80": "a owl, sees, a 80",
 	} {

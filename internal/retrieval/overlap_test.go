@@ -39,6 +39,7 @@ func TestPairsBetweenWordsAreNotMissed(t *testing.T) {
 		{"机器学习课程", "", "机器 学习 课程"},        // as many words as fit
 		{"机器学习课程", "器学=1", "器学 习课"},       // what somebody has is a word first
 		{"器学习", "学习=3", "学习"},
+		{"儿的", "", "儿"},                        // the pair is none that anybody has
 		{"コーヒー", "コー=2 ーヒ=2 ヒー=2", "コー ーヒ ヒー"}, // one word
 		{"알레르기", "", "알레 르기"},
 		{"女儿 过敏", "", "女儿 过敏"},                     // two runs

@@ -45,6 +45,14 @@ func TestChunkCoversEverything(t *testing.T) {
 	})
 }
 
+func TestSpansFitOrAreEmpty(t *testing.T) {
+	for span, want := range map[Span]string{{0, 3}: "tea", {1, 2}: "e", {3, 3}: "", {0, 4}: "", {-1, 2}: "", {2, 1}: ""} {
+		if got := span.Of("tea"); got != want {
+			t.Errorf("%v: %q, want %q", span, got, want)
+		}
+	}
+}
+
 func TestChunkCutsAtSentences(t *testing.T) {
 	text := "The first sentence is about forty characters. The second one is about as long as that. And a third."
 	var got []string

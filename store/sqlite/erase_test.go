@@ -338,3 +338,23 @@ func TestEraseWaitsForTheWiping(t *testing.T) {
 		}
 	}
 }
+
+// Lists have few lengths: the powers of two.
+func TestListsArePadded(t *testing.T) {
+	t.Parallel()
+	for n, want := range []int{0, 1, 2, 4, 4, 8, 8, 8, 8, 16} {
+		values := make([]any, n)
+		for i := range values {
+			values[i] = i
+		}
+		got := padded(values)
+		if len(got) != want {
+			t.Errorf("of %d values it makes %d; want %d", n, len(got), want)
+		}
+		for i := n; i < len(got); i++ {
+			if got[i] != n-1 {
+				t.Errorf("of %d values the one at %d is %v; want the last", n, i, got[i])
+			}
+		}
+	}
+}

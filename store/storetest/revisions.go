@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci"
 )
@@ -63,6 +64,22 @@ var revisionCases = []testCase{
 		b.wantRevisions()
 		b.apply(changeOf(loci.Put{Record: next(r), Revisions: 5}))
 		b.wantRevisions(1)
+	}},
+	{"an imported record brings all its earlier states", func(b *bench) {
+		r := record(1, "version 4")
+		r.Version = 4
+		var history []loci.Revision
+		for _, n := range []int{3, 2, 1} {
+			at := r.UpdatedAt.Add(time.Duration(n-4) * time.Hour)
+			history = append(history, loci.Revision{
+				Version: int64(n), UpdatedAt: at, ReplacedAt: at.Add(time.Hour), Text: fmt.Sprintf("version %d", n), Tags: []string{"t"},
+			})
+		}
+		b.apply(changeOf(loci.Put{Record: r, History: history}))
+		b.wantRevisions(3, 2, 1)
+		got, err := b.store.Revisions(b.Context(), b.tenant, id(1))
+		b.must("Revisions", err)
+		b.same("revisions", got, history)
 	}},
 	{"an unknown record has no revisions", func(b *bench) { b.wantRevisions() }},
 	{"revisions are not searched", func(b *bench) {
