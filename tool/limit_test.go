@@ -384,6 +384,20 @@ func TestExcerpt(t *testing.T) {
 	if len(got) != 1 || !got[0].Excerpt || !strings.Contains(string(got[0].Value), "Nothing happened") {
 		t.Fatalf("listed %+v", got)
 	}
+	if strings.Contains(string(got[0].Value), `"subject"`) {
+		t.Errorf("a note has a subject: %s", got[0].Value)
+	}
+	e := newEngine(t, loci.Options{})
+	set = setOver(t, e, Config{Entries: []Instance{factsFamily}})
+	m, err := e.Memory(loci.View{Tenant: u.Principal.Tenant(), Namespace: loci.Namespace{"user", "u-1"}, Actor: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locitest.StoreFact(t, m, loci.NewFact{Content: large, Subject: "Ann", Predicate: "writes"})
+	got = search(t, set, u, `{"query":"parrot Igor"}`)
+	if len(got) != 1 || !got[0].Excerpt || !strings.Contains(string(got[0].Value), `"predicate":"writes","subject":"Ann"`) {
+		t.Errorf("of a fact: %+v", got)
+	}
 }
 
 // A call is written down for the server that the request came through, whatever came of it.
