@@ -42,11 +42,14 @@ func OpenTarget(path string, opts *Options) (*Target, error) {
 func (c *Target) Replace() { c.replace = true }
 
 // parts is the path of the store in which copies are until they are whole.
-func (c *Target) parts() string {
-	if base, single := strings.CutSuffix(c.path, ".db"); single {
+func (c *Target) parts() string { return partsOf(c.path) }
+
+// partsOf is where the copies are that are on their way into the store of a path.
+func partsOf(path string) string {
+	if base, single := strings.CutSuffix(path, ".db"); single {
 		return base + ".copying.db"
 	}
-	return filepath.Join(c.path, ".copying")
+	return filepath.Join(path, ".copying")
 }
 
 // Close removes the place for copies when no copy is in it.

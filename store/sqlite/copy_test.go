@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -95,5 +96,44 @@ func TestADiskThatIsTooFullToOpen(t *testing.T) {
 	wantCode(t, f.translate("apply", syscall.ENOSPC), loci.Unavailable, "x.db is full; nothing was stored")
 	if advice := loci.AsError(f.translate(opOpen, syscall.ENOSPC)).Advice(); advice != "Free some space there, 64 KiB at the least, then try again." {
 		t.Errorf("the advice is %q", advice)
+	}
+}
+
+// A copy that is not whole holds memories: doctor names it, and it goes with its tenant, unless somebody is at work on it.
+func TestACopyThatIsNotWholeGoesWithItsTenant(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"store", "x.db"} {
+		path := filepath.Join(t.TempDir(), name)
+		c := begun(t, path)
+		c.at.Table = slices.Index(dump.Tables, dump.Spaces)
+		must(t, c.Take(t.Context(), []dump.Row{{int64(1), []byte("secretive"), int64(2)}}, ""))
+		file := c.fileName(testTenant)
+		kept := filepath.Join(filepath.Dir(path), "kept") // the same bytes by another name
+		s := openFile(t, path)
+		wantCode(t, s.EraseTenant(t.Context(), testTenant), loci.Conflict, file, "open")
+		must(t, c.Close())
+		must(t, os.Link(file, kept))
+		if found := filesWith(t, filepath.Dir(path), [][]byte{[]byte("secretive")}); len(found) != 2 {
+			t.Fatalf("the copy is in %q", found)
+		}
+		if told, err := s.Warnings(t.Context()); err != nil || !slices.ContainsFunc(told, func(s string) bool {
+			return strings.HasPrefix(s, file+" is a copy of a tenant that is not whole")
+		}) {
+			t.Errorf("%q, %v", told, err)
+		}
+		must(t, s.EraseTenant(t.Context(), testTenant))
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", file, err)
+		}
+		if found := filesWith(t, filepath.Dir(path), [][]byte{[]byte("secretive")}); len(found) > 0 {
+			t.Errorf("its bytes are still in %q", found)
+		}
+		must(t, os.Remove(kept))
+		if told, err := s.Warnings(t.Context()); err != nil || slices.ContainsFunc(told, func(s string) bool {
+			return strings.Contains(s, "not whole")
+		}) {
+			t.Errorf("%q, %v", told, err)
+		}
+		must(t, s.EraseTenant(t.Context(), testTenant)) // of nothing
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -133,6 +134,47 @@ func (c *Target) takePlace(ctx context.Context, from string, t loci.Tenant) (err
 		return nil
 	}
 	return errors.Join(syncFolder(filepath.Dir(to)), old.wipe())
+}
+
+// begun lists the files of copies into the store that were begun and are not whole.
+func (s *Store) begun() (found []string) {
+	if s.single {
+		if _, err := os.Lstat(partsOf(s.path)); err != nil {
+			return nil
+		}
+		return []string{partsOf(s.path)}
+	}
+	entries, _ := os.ReadDir(partsOf(s.path)) // mostly there is none
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".db") {
+			found = append(found, filepath.Join(partsOf(s.path), e.Name()))
+		}
+	}
+	return found
+}
+
+// dropCopy takes away the copy of a tenant that was begun and is not whole, which holds the tenant's memories
+// too. Conflict: somebody is at work on it.
+func (s *Store) dropCopy(ctx context.Context, t loci.Tenant) (err error) {
+	c := &Target{path: partsOf(s.path), ballast: s.ballast}
+	path := c.fileName(t)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || !s.takes(t) {
+		return nil
+	}
+	u, err := c.holdAlone(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err = u.keep(path); err == nil {
+		err = u.wipe()
+	}
+	if err = errors.Join(err, u.release()); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return oserror.Of("the file "+path+" of an unfinished copy cannot be removed", err)
+	}
+	return (&Target{path: s.path}).Close()
 }
 
 // syncFolder makes the names in a folder outlive a power cut.

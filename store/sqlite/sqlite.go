@@ -139,6 +139,10 @@ func (s *Store) Warnings(ctx context.Context) (found []string, err error) {
 		}
 		found = append(found, more...)
 	}
+	for _, path := range s.begun() {
+		found = append(found, path+" is a copy of a tenant that is not whole, and not in the store: migrate or restore again, "+
+			"which goes on with it, or erase the tenant, or remove the file")
+	}
 	return append(s.ballast.warnings(used), found...), nil
 }
 
@@ -287,6 +291,9 @@ func (s *Store) holdsData(ctx context.Context, t loci.Tenant) (holds bool, err e
 // it: another process that has it open would go on writing to a file without a
 // name.
 func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
+	if err := s.dropCopy(ctx, t); err != nil {
+		return err
+	}
 	if exists, err := s.exists(t); err != nil || !exists {
 		return err
 	}

@@ -72,7 +72,8 @@ var revisionCases = []testCase{
 		for _, n := range []int{3, 2, 1} {
 			at := r.UpdatedAt.Add(time.Duration(n-4) * time.Hour)
 			history = append(history, loci.Revision{
-				Version: int64(n), UpdatedAt: at, ReplacedAt: at.Add(time.Hour), Text: fmt.Sprintf("version %d", n), Tags: []string{"t"},
+				Version: int64(n), UpdatedAt: at, ReplacedAt: at.Add(time.Hour),
+				Text: fmt.Sprintf("version %d", n), Tags: []string{"t"},
 			})
 		}
 		b.apply(changeOf(loci.Put{Record: r, History: history}))
