@@ -289,3 +289,13 @@ func TestWhenAFilterSelects(t *testing.T) {
 		}
 	}
 }
+
+// TestTraceOfAMember: a store can leave out records whose body cannot have the member that is asked for.
+func TestTraceOfAMember(t *testing.T) {
+	for _, name := range []string{"", "harmful_count"} {
+		f := loci.Filter{Where: loci.Where{Member: name}}
+		if got := f.Trace().Member; got != name {
+			t.Errorf("the trace has the member %q; want %q", got, name)
+		}
+	}
+}
