@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/oserror"
+	"github.com/loci-memory/loci/store/internal/dump"
 )
 
 // layout is the store, to ask where its files are.
@@ -137,12 +137,18 @@ func (c *Target) takePlace(ctx context.Context, from string, t loci.Tenant) (err
 }
 
 // begun lists the files of copies into the store that were begun and are not whole.
-func (s *Store) begun() (found []string) {
+func (s *Store) begun(ctx context.Context) (found []string) {
 	if s.single {
-		if _, err := os.Lstat(partsOf(s.path)); err != nil {
+		c := &Target{path: partsOf(s.path), opts: s.opts}
+		c.opts.NoReserve = true
+		if _, err := os.Lstat(c.path); err != nil {
 			return nil
 		}
-		return []string{partsOf(s.path)}
+		t, _ := loci.NewTenant(DefaultTenant) // never fails
+		if at, _, err := c.place(ctx, c.path, t); err == nil && (at == (dump.Place{}) || at.Done) {
+			return nil // a store of its own
+		}
+		return []string{c.path}
 	}
 	entries, _ := os.ReadDir(partsOf(s.path)) // mostly there is none
 	for _, e := range entries {
@@ -154,12 +160,22 @@ func (s *Store) begun() (found []string) {
 }
 
 // dropCopy takes away the copy of a tenant that was begun and is not whole, which holds the tenant's memories
-// too. Conflict: somebody is at work on it.
+// too. What is no such copy is somebody's own, also where its name is that of one. Conflict: somebody is at work
+// on it.
 func (s *Store) dropCopy(ctx context.Context, t loci.Tenant) (err error) {
-	c := &Target{path: partsOf(s.path), ballast: s.ballast}
-	path := c.fileName(t)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || !s.takes(t) {
+	if !s.takes(t) {
 		return nil
+	}
+	c := &Target{path: partsOf(s.path), opts: s.opts, ballast: s.ballast}
+	c.opts.NoReserve = true
+	path := c.fileName(t)
+	info, _ := os.Lstat(path) // nil where nothing is to be seen
+	if info == nil || !info.Mode().IsRegular() || links(info) != 1 {
+		return nil // the file is missing or not ours
+	}
+	at, _, err := c.place(ctx, c.path, t)
+	if err != nil || at == (dump.Place{}) || at.Done {
+		return err
 	}
 	u, err := c.holdAlone(ctx, t)
 	if err != nil {

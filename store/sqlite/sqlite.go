@@ -139,7 +139,7 @@ func (s *Store) Warnings(ctx context.Context) (found []string, err error) {
 		}
 		found = append(found, more...)
 	}
-	for _, path := range s.begun() {
+	for _, path := range s.begun(ctx) {
 		found = append(found, path+" is a copy of a tenant that is not whole, and not in the store: migrate or restore again, "+
 			"which goes on with it, or erase the tenant, or remove the file")
 	}
