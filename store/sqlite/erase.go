@@ -59,7 +59,7 @@ func (t *tx) eraseSome(part []loci.Erase, quiet map[loci.ID]bool) error {
 		t.erased, t.left[r.namespace] = true, true
 		t.handErased(e.ID, r.namespace)
 	}
-	g.numbers, g.searched, g.passed = padded(g.numbers), padded(g.searched), padded(g.passed)
+	g.numbers, g.searched = padded(g.numbers), padded(g.searched)
 	if len(part) < manyErased {
 		return t.eraseRows(&g, true)
 	}
@@ -71,7 +71,6 @@ type going struct {
 	ids, numbers []any // of the records
 	told         []any // the ids of those whose events may have details
 	searched     []any // the numbers of those that an index may hold
-	passed       []any // the numbers of those with passages: no other has vectors that count
 	counts       uncounting
 }
 
@@ -122,16 +121,13 @@ func (t *tx) eraseMany(g *going) error {
 	if err := t.exec("INSERT INTO erasing VALUES (1)"); err != nil {
 		return err
 	}
-	var err error
-	if len(g.passed) > 0 {
-		err = t.rows("DELETE FROM vector WHERE "+inList("record", len(g.passed))+" RETURNING record, space", g.passed, 2,
-			func(row []driver.Value) error {
-				var n, space int64
-				err := take(row, &n, &space)
-				g.counts.vector(n, space)
-				return err
-			})
-	}
+	err := t.rows("DELETE FROM vector WHERE "+inList("record", len(g.numbers))+" RETURNING record, space", g.numbers, 2,
+		func(row []driver.Value) error {
+			var n, space int64
+			err := take(row, &n, &space)
+			g.counts.vector(n, space)
+			return err
+		})
 	if err == nil {
 		err = t.eraseRows(g, linked)
 	}
@@ -168,9 +164,7 @@ func (t *tx) erasable(g *going) (found map[loci.ID]erasable, err error) {
 		at.namespace = r.namespace
 		g.counts.record(r.n, at, passages, text, beside)
 		r.shard = shard{r.namespace, loci.Kind(at.kind)}
-		if found[id], g.numbers = r, append(g.numbers, r.n); passages > 0 {
-			g.passed = append(g.passed, r.n)
-		}
+		found[id], g.numbers = r, append(g.numbers, r.n)
 		return err
 	})
 	if err != nil {
