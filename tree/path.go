@@ -150,7 +150,7 @@ type names struct{ strings.Builder }
 func (n *names) path(slot string) (path, name string) {
 	at := strings.IndexByte(slot, 0)
 	if at < 0 {
-		path = slotPath(slot)
+		path = strings.Clone(slotPath(slot)) // the slot may be lent
 		_, name = splitPath(path)
 		return path, name
 	}
