@@ -223,7 +223,8 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 func TestTimeByLayout(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		at := time.Unix(random.Int64N(1<<39)-1<<38, random.Int64N(1e9)).In(time.FixedZone("", int(random.Int64N(86_400))-43_200))
+		zone := time.FixedZone("", random.IntN(86_400)-43_200)
+		at := time.Unix(random.Int64N(1<<39)-1<<38, random.Int64N(1e9)).In(zone)
 		if got, want := jsonform.Time(at), at.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
 			t.Fatalf("%v is written as %s, want %s", at, got, want)
 		}
