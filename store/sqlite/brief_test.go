@@ -190,7 +190,8 @@ func TestPagesOfLentNames(t *testing.T) {
 	}
 	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending} {
 		var got []string
-		p := loci.Page{Limit: 3, Order: order, Brief: true, Each: func(r *loci.Record) { got = append(got, strings.Clone(r.Slot)) }}
+		take := func(r *loci.Record) { got = append(got, strings.Clone(r.Slot)) }
+		p := loci.Page{Limit: 3, Order: order, Brief: true, Each: take}
 		for pages := 0; pages == 0 || p.Cursor != "" && pages < 5; pages++ {
 			_, next, err := s.Records(t.Context(), testTenant, here, p)
 			if err != nil {
