@@ -70,9 +70,11 @@ func (f *Filter) selectsMoment(r *Record) bool {
 
 // selectsNames asks for what a record is named by.
 func (f *Filter) selectsNames(r *Record) bool {
-	return condition.Among(f.Scopes, r.Scope) && condition.Among(f.Statuses, r.Status) &&
-		condition.Among(f.Sequences, r.Sequence) && condition.Among(f.Kinds, r.Kind) && condition.Among(f.IDs, r.ID) &&
-		(f.Slot == nil || *f.Slot == r.Slot) && f.Slots.Contains(r.Slot)
+	return (len(f.Kinds) == 1 && f.Kinds[0] == r.Kind || condition.Among(f.Kinds, r.Kind)) &&
+		(len(f.Scopes)+len(f.Statuses)+len(f.Sequences)+len(f.IDs) == 0 || // as most have it
+			condition.Among(f.Scopes, r.Scope) && condition.Among(f.Statuses, r.Status) &&
+				condition.Among(f.Sequences, r.Sequence) && condition.Among(f.IDs, r.ID)) &&
+		(f.Slot == nil || *f.Slot == r.Slot) && (f.Slots.IsZero() || f.Slots.Contains(r.Slot))
 }
 
 // A SlotRange is a half-open range of slots in the order of their bytes: see [condition.Slots].

@@ -364,7 +364,7 @@ func importanceOf(r *Record) (importance float64, err error) {
 	case KindFact:
 		importance = DefaultImportance // facts of early builds name none
 	}
-	if err := jsonguard.Members(r.Body, "importance", &importance); err != nil {
+	if err := jsonguard.Member(r.Body, "importance", &importance); err != nil {
 		return 0, &Error{Code: Internal, Op: "read importance", Err: err}
 	}
 	return importance, nil

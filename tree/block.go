@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -70,6 +69,10 @@ func (l *blocks) UnmarshalText(text []byte) error {
 func (b *block) decode(data []byte, before int64) ([]byte, error) {
 	var v [4]int64
 	for i := range v {
+		if len(data) > 0 && data[0] < 0x80 { // as most numbers are
+			v[i], data = int64(data[0]>>1)^-int64(data[0]&1), data[1:]
+			continue
+		}
 		x, n := binary.Varint(data)
 		if n <= 0 {
 			return nil, errors.New("the list of blocks is cut short")
@@ -146,37 +149,74 @@ func manifestOf(attributes json.RawMessage) (m manifest, err error) {
 // shortManifest reads a manifest in the form that it is written in, and calls each with its
 // blocks; false: it is in another form, or too long.
 func shortManifest(attributes []byte, each func(block)) (size int64, open, ok bool) {
-	rest, ok := bytes.CutPrefix(attributes, []byte(`{"bytes":`))
-	digits := 0
+	const begin, opened, listed, end = `{"bytes":`, `,"open":true`, `,"blocks":"`, `"}`
+	if len(attributes) <= len(begin) || string(attributes[:len(begin)]) != begin {
+		return 0, false, false
+	}
+	rest, digits := attributes[len(begin):], 0
 	for ; digits < len(rest) && digits < 18 && '0' <= rest[digits] && rest[digits] <= '9'; digits++ {
 		size = size*10 + int64(rest[digits]-'0')
 	}
-	if !ok || digits == 0 {
+	if digits == 0 {
 		return 0, false, false
 	}
 	rest = rest[digits:]
-	if after, is := bytes.CutPrefix(rest, []byte(`,"open":true`)); is {
-		rest, open = after, true
+	if len(rest) > len(opened) && string(rest[:len(opened)]) == opened {
+		rest, open = rest[len(opened):], true
 	}
 	if string(rest) == "}" {
 		return size, open, true
 	}
-	rest, ok = bytes.CutPrefix(rest, []byte(`,"blocks":"`))
-	text, whole := bytes.CutSuffix(rest, []byte(`"}`))
-	var short [128]byte
-	if !ok || !whole || base64.RawStdEncoding.DecodedLen(len(text)) > len(short) {
+	text := len(rest) - len(end)
+	if text < len(listed) || string(rest[:len(listed)]) != listed || string(rest[text:]) != end {
 		return 0, false, false
 	}
-	n, err := base64.RawStdEncoding.Decode(short[:], text)
-	before := int64(0)
-	for data := short[:n]; len(data) > 0 && err == nil; {
+	var short [128]byte
+	data, ok := shortBase64(&short, rest[len(listed):text])
+	for before := int64(0); len(data) > 0 && ok; {
 		var b block
+		var err error
 		data, err = b.decode(data, before)
-		before = b.N
+		before, ok = b.N, err == nil
 		each(b)
 	}
-	return size, open, err == nil
+	return size, open, ok
 }
+
+// shortBase64 decodes a text of the alphabet alone into dst; false: it is another one, or too long. The package for
+// it costs more than the rest of a short manifest.
+func shortBase64(dst *[128]byte, text []byte) (data []byte, ok bool) {
+	if len(text) > len(dst)/3*4 {
+		return nil, false
+	}
+	n, bits, held := 0, uint32(0), 0
+	for _, c := range text {
+		v := base64Values[c]
+		if v == notBase64 {
+			return nil, false
+		}
+		if bits, held = bits<<6|uint32(v), held+6; held >= 8 {
+			held -= 8
+			dst[n] = byte(bits >> held)
+			n++
+		}
+	}
+	return dst[:n], len(text)%4 != 1
+}
+
+// notBase64 is the value of a sign that is not of the alphabet.
+const notBase64 = 0xff
+
+var base64Values = func() (values [256]byte) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for i := range values {
+		values[i] = notBase64
+	}
+	for i := range len(alphabet) {
+		values[alphabet[i]] = byte(i)
+	}
+	return values
+}()
 
 // lines counts the lines, an unended last one included.
 func (m *manifest) lines() (n int64) {

@@ -1,7 +1,10 @@
 package tree
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -53,5 +56,33 @@ func TestSizeOfManifest(t *testing.T) {
 		if bytes, lines, err := sizeOf(json.RawMessage(damaged)); err == nil {
 			t.Errorf("%s has %d bytes, %d lines", damaged, bytes, lines)
 		}
+	}
+}
+
+// Base64 of short manifests is what the package for it reads, and what is not of its alphabet is left to that.
+func TestShortBase64(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var dst [128]byte
+	for range 20_000 {
+		data := make([]byte, random.IntN(126))
+		for i := range data {
+			data[i] = byte(random.Uint32())
+		}
+		text := base64.RawStdEncoding.AppendEncode(nil, data)
+		if got, ok := shortBase64(&dst, text); !ok || !bytes.Equal(got, data) {
+			t.Fatalf("%s: %x, %v; want %x", text, got, ok, data)
+		}
+		text = append(text, 'A')[:random.IntN(len(text)+2)]
+		if n := len(text); n > 0 && random.IntN(2) == 0 {
+			text[random.IntN(n)] = byte(random.Uint32())
+		}
+		want, err := base64.RawStdEncoding.AppendDecode(nil, text)
+		got, ok := shortBase64(&dst, text)
+		if ok != (err == nil) && !bytes.ContainsAny(text, "\r\n") || ok && !bytes.Equal(got, want) {
+			t.Fatalf("%q: %x, %v; want %x, %v", text, got, ok, want, err)
+		}
+	}
+	if _, ok := shortBase64(&dst, bytes.Repeat([]byte("A"), 172)); ok {
+		t.Error("a text of 129 bytes was decoded into 128")
 	}
 }

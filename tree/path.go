@@ -146,21 +146,24 @@ func slotPath(slot string) string {
 // names are the paths of a list. They lie beside one another: a piece of memory for each costs more than its bytes.
 type names struct{ strings.Builder }
 
-// path is [slotPath].
-func (n *names) path(slot string) string {
-	dir, name, inside := strings.Cut(slot, "\x00")
-	if !inside {
-		return slotPath(slot)
+// path is [slotPath], with the last segment.
+func (n *names) path(slot string) (path, name string) {
+	at := strings.IndexByte(slot, 0)
+	if at < 0 {
+		path = strings.Clone(slotPath(slot)) // the slot may be lent
+		_, name = splitPath(path)
+		return path, name
 	}
 	if size := n.Cap(); size-n.Len() < len(slot) {
 		n.Reset()
 		n.Grow(max(len(slot), 1<<10, min(2*size, 32<<10)))
 	}
-	at := n.Len()
-	_, _ = n.WriteString(dir)
+	begin := n.Len()
+	_, _ = n.WriteString(slot[:at])
 	_ = n.WriteByte('/')
-	_, _ = n.WriteString(name)
-	return n.String()[at:]
+	_, _ = n.WriteString(slot[at+1:])
+	path = n.String()[begin:]
+	return path, path[at+1:]
 }
 
 // childSlots is the range of the immediate children of a clean path.

@@ -218,28 +218,27 @@ func entryOf(r *loci.Record) (*entry, error) {
 	return e, err
 }
 
-func (e *entry) info() FileInfo {
-	return infoWith(&e.record, e.path, e.manifest.Bytes, e.manifest.lines())
+func (e *entry) info() (info FileInfo) {
+	_, info.Name = splitPath(e.path)
+	info.Path, info.Bytes, info.Lines = e.path, e.manifest.Bytes, e.manifest.lines()
+	info.describe(&e.record)
+	return info
 }
 
-// infoOf describes the entry of a record without taking all of it apart.
-func (n *names) infoOf(r *loci.Record) (FileInfo, error) {
-	var bytes, lines int64
+// describe writes into info, which is empty, what the entry of a record says without taking all of it apart.
+func (n *names) describe(info *FileInfo, r *loci.Record) (err error) {
 	if r.Status != statusDir {
-		var err error
-		if bytes, lines, err = sizeOf(r.Attributes); err != nil {
-			return FileInfo{}, err
-		}
+		info.Bytes, info.Lines, err = sizeOf(r.Attributes)
 	}
-	return infoWith(r, n.path(r.Slot), bytes, lines), nil
+	info.Path, info.Name = n.path(r.Slot)
+	info.describe(r)
+	return err
 }
 
-func infoWith(r *loci.Record, path string, bytes, lines int64) FileInfo {
-	_, name := splitPath(path)
-	return FileInfo{
-		Path: path, Name: name, Dir: r.Status == statusDir, ID: r.ID, Version: r.Version,
-		Bytes: bytes, Lines: lines, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
+// describe writes what a list of records says of an entry.
+func (i *FileInfo) describe(r *loci.Record) {
+	i.Dir, i.ID, i.Version = r.Status == statusDir, r.ID, r.Version
+	i.CreatedAt, i.UpdatedAt = r.CreatedAt, r.UpdatedAt
 }
 
 // entries is the filter of the tree's entries.
@@ -424,12 +423,12 @@ func (t *Tree) infosOf(
 	var names names
 	var damaged error
 	page.Each = func(r *loci.Record) {
-		info, failed := names.infoOf(r)
-		if failed != nil {
-			damaged = failed
+		if len(list) == fullFrom {
+			list = slices.Grow(list, cmp.Or(page.Limit, 2*fullFrom)-fullFrom)
 		}
-		if list = append(list, info); len(list) == fullFrom {
-			list = slices.Grow(list, cmp.Or(page.Limit, fullFrom))
+		list = append(list, FileInfo{})
+		if failed := names.describe(&list[len(list)-1], r); failed != nil {
+			damaged = failed
 		}
 	}
 	_, next, err = t.m.Records(ctx, f, page)

@@ -3,6 +3,7 @@
 package fence
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -109,16 +110,31 @@ func visible(text string) string {
 
 // plainStart is the length of the start of a text that stays as it is: signs of ASCII with single spaces between them.
 func plainStart(text string) int {
-	start := 0 // behind the last sign
-	for i := range len(text) {
-		switch c := text[i]; {
+	start, signs := 0, []byte(text) // start: behind the last sign
+	for i := 0; i < len(signs); {
+		if i == start && i+8 <= len(signs) && signs[0] != ' ' && plainEight(binary.LittleEndian.Uint64(signs[i:])) {
+			if start, i = i+8, i+8; signs[i-1] == ' ' {
+				start--
+			}
+			continue
+		}
+		switch c := signs[i]; {
 		case '!' <= c && c <= '~':
 			start = i + 1
 		case c != ' ' || i == 0 || start < i:
 			return start
 		}
+		i++
 	}
 	return start
+}
+
+// plainEight reports whether eight bytes are signs of ASCII and spaces, no two of which stand together. No sum below
+// has more than eight bits, if they are of ASCII.
+func plainEight(eight uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	spaces := ^((eight ^ ' '*each) + 0x7f*each) & high // of each byte that is one
+	return (eight|^(eight+(0x80-' ')*each)|(eight+each))&high|spaces&(spaces<<8) == 0
 }
 
 // Query is the beginning of a text, up to most bytes, without what a query gives a meaning

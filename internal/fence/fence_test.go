@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,41 @@ func TestTimeIsLinear(t *testing.T) {
 		}
 		if large > 24*small+time.Millisecond {
 			t.Errorf("%q: 16 KiB took %v, 128 KiB %v", unit, small, large)
+		}
+	}
+}
+
+// What is plain is told eight bytes at a time as it is one by one.
+func TestPlainStart(t *testing.T) {
+	slowly := func(text string) int {
+		start := 0
+		for i, c := range []byte(text) {
+			switch {
+			case '!' <= c && c <= '~':
+				start = i + 1
+			case c != ' ' || i == 0 || start < i:
+				return start
+			}
+		}
+		return start
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		text := make([]byte, random.IntN(40))
+		for i := range text {
+			text[i] = "abcz!~  "[random.IntN(8)]
+			if random.IntN(60) == 0 {
+				text[i] = byte(random.Uint32())
+			}
+		}
+		if got, want := plainStart(string(text)), slowly(string(text)); got != want {
+			t.Fatalf("%q is plain up to %d, want %d", text, got, want)
+		}
+	}
+	for c := range 256 {
+		text := "abcdefg" + string([]byte{byte(c)}) + "hijklmnop"
+		if got, want := plainStart(text), slowly(text); got != want {
+			t.Errorf("%q is plain up to %d, want %d", text, got, want)
 		}
 	}
 }

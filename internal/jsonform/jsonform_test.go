@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"regexp"
 	"strings"
@@ -214,6 +215,18 @@ func TestFaultsAreInPlainWords(t *testing.T) {
 	for _, err := range []error{notWritten, noType, io.EOF, io.ErrUnexpectedEOF, errors.New("reflect.Value of struct {")} {
 		if got := jsonform.Fault(err); got == "" || goWords.MatchString(got) {
 			t.Errorf("%v: %q", err, got)
+		}
+	}
+}
+
+// A time is written as its layout says, in years of any length too.
+func TestTimeByLayout(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		zone := time.FixedZone("", random.IntN(86_400)-43_200)
+		at := time.Unix(random.Int64N(1<<39)-1<<38, random.Int64N(1e9)).In(zone)
+		if got, want := jsonform.Time(at), at.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+			t.Fatalf("%v is written as %s, want %s", at, got, want)
 		}
 	}
 }

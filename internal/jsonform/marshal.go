@@ -22,7 +22,26 @@ import (
 const layout = "2006-01-02T15:04:05.000Z"
 
 // Time writes a time in UTC with milliseconds.
-func Time(t time.Time) string { return t.UTC().Format(layout) }
+func Time(t time.Time) string {
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.Format(layout)
+	}
+	// To read the layout each time costs several times what this does.
+	var text [len(layout)]byte
+	copy(text[:], layout)
+	hour, minute, second := t.Clock()
+	for _, n := range [...]struct{ at, digits, value int }{
+		{0, 4, year}, {5, 2, int(month)}, {8, 2, day}, {11, 2, hour}, {14, 2, minute}, {17, 2, second},
+		{20, 3, t.Nanosecond() / 1_000_000},
+	} {
+		for i, rest := n.digits-1, n.value; i >= 0; i, rest = i-1, rest/10 {
+			text[n.at+i] = byte('0' + rest%10)
+		}
+	}
+	return string(text[:])
+}
 
 // Marshal is [json.Marshal] with two differences: <, > and & stay as they are, and
 // each [time.Time] has the form of [Time]; encoding/json drops zeros at the end of a

@@ -22,6 +22,7 @@ func TestMembers(t *testing.T) {
 		`{"name":1}`, `{"count":1.5}`, `{"count":"1"}`, `[]`, `"name"`, `{"name":"n"`, `{"name":"n"}}`, ``, `{"a":"name","count":7}`,
 		"{\"name\":\"\xff\"}", `{"part":1e999}`, `{"part":"1"}`, `{"part":true}`, `{"part":null,"name":null}`, `{"name":"n",}`,
 		`{"name" "n"}`, `{"name":}`, `{,}`, `{"name":"a" "count":1}`, `{"name":["n"]}`, `{"count":-0,"list":null} x`,
+		`{"part":1,"part":2}`, `{"part":1,"other":{"part":2}}`, `{"other":{"part":2},"name":"\"part\":4","part":3}`, `{"part":1,"list":["part"]}`,
 	}
 	long := ` {"other":{"name":[1,"\\"]},"name":"a\u00e9","count": 12 ,"part":-2.5e1,"list":["x"]} `
 	for cut := range len(long) {
@@ -34,6 +35,13 @@ func TestMembers(t *testing.T) {
 		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v; package json has %+v, %v", text, got, err, want, wantErr)
 		}
+		// One alone is what it is among all, where all of them can be read.
+		var part, one float64
+		if jsonguard.Members([]byte(text), "part", &part) == nil {
+			if err := jsonguard.Member([]byte(text), "part", &one); err != nil || one != part {
+				t.Errorf("%s: %v, %v; want %v", text, one, err, part)
+			}
+		}
 		if before := (some{Name: "before", Count: 1}); !json.Valid([]byte(text)) && !reflect.DeepEqual(got, before) {
 			t.Errorf("%s is no JSON and gives %+v", text, got)
 		}
@@ -41,7 +49,7 @@ func TestMembers(t *testing.T) {
 	body := []byte(`{"importance":5,"valid_from":"2026-11-26T11:57:37.471Z","confirmed_at":"2026-11-26T11:57:37.471Z"}`)
 	var importance float64
 	read := func() {
-		if err := jsonguard.Members(body, "importance", &importance); err != nil || importance != 5 {
+		if err := jsonguard.Member(body, "importance", &importance); err != nil || importance != 5 {
 			t.Fatal(importance, err)
 		}
 	}

@@ -155,12 +155,13 @@ func Members(text []byte, named ...any) error {
 	if i >= len(text) || text[i] != '{' {
 		return json.Unmarshal(text, &struct{}{})
 	}
-	i = eachMember(text, i, func(name, value []byte) {
+	i = eachMember(text, i, func(name, value []byte) bool {
 		for n := range values {
 			if named[2*n].(string) == string(name) {
 				values[n] = value
 			}
 		}
+		return true
 	})
 	if i < 0 || spaces(text, i) < len(text) {
 		return json.Unmarshal(text, &struct{}{}) // it says what is wrong
@@ -176,9 +177,30 @@ func Members(text []byte, named ...any) error {
 	return nil
 }
 
-// eachMember calls yield for the members of the object that begins at i, names without their quotes, and returns
-// where it ends; -1: it is not well formed.
-func eachMember(text []byte, i int, yield func(name, value []byte)) int {
+// Member is [Members] of one member of what Loci itself has written. It looks at nothing behind that member, unless
+// its name may stand there again.
+func Member(text []byte, name string, into any) error {
+	var value []byte
+	if i := spaces(text, 0); i < len(text) && text[i] == '{' {
+		end := eachMember(text, i, func(one, what []byte) bool {
+			if string(one) == name {
+				value = what
+			}
+			return value == nil
+		})
+		if value != nil && !bytes.Contains(text[end:], []byte(name)) {
+			if err := decode(value, into); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		}
+	}
+	return Members(text, name, into)
+}
+
+// eachMember calls yield for the members of the object that begins at i, names without their quotes, until it
+// returns false, and returns where the object ends, or the last member that was visited; -1: it is not well formed.
+func eachMember(text []byte, i int, yield func(name, value []byte) bool) int {
 	if i = spaces(text, i+1); i < len(text) && text[i] == '}' {
 		return i + 1
 	}
@@ -193,7 +215,9 @@ func eachMember(text []byte, i int, yield func(name, value []byte)) int {
 		if after < 0 {
 			return -1
 		}
-		yield(text[i+1:end-1], text[begin:after])
+		if !yield(text[i+1:end-1], text[begin:after]) {
+			return after
+		}
 		switch i = spaces(text, after); {
 		case i >= len(text):
 			return -1

@@ -152,8 +152,7 @@ func scriptRun(word string) (run string, paired bool) {
 // no meaning.
 func (t *tokenizer) word(segment string, start int) {
 	end := start + len(segment)
-	plain := !strings.ContainsAny(segment, ":'’_")
-	if plain {
+	if oneWord(segment) {
 		t.single(segment, start, end, byPlace)
 		return
 	}
@@ -273,7 +272,26 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 }
 
 // digital reports whether a word has a digit.
-func digital(word string) bool { return strings.ContainsAny(word, "0123456789") }
+func digital(word string) bool {
+	for i := range len(word) {
+		if '0' <= word[i] && word[i] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+// oneWord reports whether a segment has nothing that words are parted by, or names begin and end with. It is asked
+// of each: package strings would make a set of the signs, or look for them one by one.
+func oneWord(segment string) bool {
+	for i := range len(segment) {
+		switch c := segment[i]; {
+		case c == ':', c == '\'', c == '_', c == "’"[0] && strings.HasPrefix(segment[i:], "’"):
+			return false
+		}
+	}
+	return true
+}
 
 // cutWord returns the first word of letters in a text, and what follows it; "": there is none.
 func cutWord(text string) (word, rest string) {

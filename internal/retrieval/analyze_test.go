@@ -276,3 +276,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What parts words is seen as package strings sees it.
+func TestOneWord(t *testing.T) {
+	for _, segment := range []string{
+		"", "a", "due:friday", "l'eau", "Anna’s", "_a", "a_", "é", "\xe2", "\xe2\x80", "a\xe2\x80\x98b", "日本", "“", "’", "a’",
+	} {
+		if got, want := oneWord(segment), !strings.ContainsAny(segment, ":'’_"); got != want {
+			t.Errorf("%q is one word: %v, want %v", segment, got, want)
+		}
+		if got, want := digital(segment+"0"), true; got != want || digital(segment) {
+			t.Errorf("%q has a digit", segment)
+		}
+	}
+}

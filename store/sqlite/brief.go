@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
@@ -52,12 +54,12 @@ var errBrief = errors.New("a row is not what it should be")
 // A briefRows takes the rows of one page.
 type briefRows struct {
 	descending bool
-	lent       bool // documents are SQLite's: no record is kept
+	lent       bool // slot and documents are SQLite's: no record is kept
 	yield      func(*loci.Record) bool
 	ended      error // why no more rows are taken
 
 	record loci.Record // one for all rows, which are of one place
-	last   string      // the slot of the row before; none is empty
+	last   []byte      // the slot of the row before; none is empty
 	pieces             // of slots and documents
 }
 
@@ -93,7 +95,16 @@ func (b *briefRows) next(row lentRow) error {
 		return errBrief
 	}
 	r := &b.record
-	r.ID, r.Slot, r.Version, r.Live = loci.ID(id), b.text(slot), numbers[0], numbers[1] != 0
+	if len(b.last) > 0 && (bytes.Compare(slot, b.last) > 0) == b.descending {
+		return errBrief
+	}
+	b.last = append(b.last[:0], slot...)
+	if b.lent {
+		r.Slot = unsafe.String(unsafe.SliceData(slot), len(slot))
+	} else {
+		r.Slot = b.text(slot)
+	}
+	r.ID, r.Version, r.Live = loci.ID(id), numbers[0], numbers[1] != 0
 	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(numbers[2]), milli(numbers[3]), b.document(row, 6)
 	if status, _ := row.bytes(7); string(status) != r.Status { // mostly it is that of the row before
 		r.Status = string(status)
@@ -101,10 +112,6 @@ func (b *briefRows) next(row lentRow) error {
 	if len(row.values) > 8 {
 		r.Body = b.document(row, 8)
 	}
-	if b.last != "" && (r.Slot > b.last) == b.descending {
-		return errBrief
-	}
-	b.last = r.Slot
 	if !b.yield(r) {
 		return errFull
 	}

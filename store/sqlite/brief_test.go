@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -170,5 +171,39 @@ func TestTakersHaveNumbers(t *testing.T) {
 	open.leave(0)
 	if again := open.enter(second); again != 0 || len(*open.at.Load()) != 2 || (*open.at.Load())[0] != second {
 		t.Errorf("a third one has the number %d of %d", again, len(*open.at.Load()))
+	}
+}
+
+// A page goes on where the one before ended, though the slots of its rows were lent.
+func TestPagesOfLentNames(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	here := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+	var want []string
+	for i := range 10 {
+		change := note("a text")
+		change.Put[0].Record.Slot = fmt.Sprintf("slot %d%s", i, strings.Repeat("x", i%3))
+		want = append(want, change.Put[0].Record.Slot)
+		if err := s.Apply(t.Context(), testTenant, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, order := range []loci.Order{loci.SlotAscending, loci.SlotDescending} {
+		var got []string
+		take := func(r *loci.Record) { got = append(got, strings.Clone(r.Slot)) }
+		p := loci.Page{Limit: 3, Order: order, Brief: true, Each: take}
+		for pages := 0; pages == 0 || p.Cursor != "" && pages < 5; pages++ {
+			_, next, err := s.Records(t.Context(), testTenant, here, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Cursor = next
+		}
+		if order == loci.SlotDescending {
+			slices.Reverse(got)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("order %d: %q, want %q", order, got, want)
+		}
 	}
 }

@@ -213,7 +213,7 @@ func (s *Store) Records(
 			return false
 		}
 		if taken++; taken == limit {
-			last = loci.Record{ID: r.ID, Slot: r.Slot, CreatedAt: r.CreatedAt}
+			last = loci.Record{ID: r.ID, Slot: strings.Clone(r.Slot), CreatedAt: r.CreatedAt}
 		}
 		switch {
 		case brief && p.Each != nil:

@@ -321,6 +321,7 @@ func (b *bench) page(f loci.Filter, p loci.Page) ([]loci.Record, string) {
 	var each []loci.Record
 	p.Each = func(r *loci.Record) {
 		one := *r
+		one.Slot = strings.Clone(r.Slot)
 		one.Attributes, one.Body = slices.Clone(r.Attributes), slices.Clone(r.Body)
 		each = append(each, one)
 	}

@@ -105,7 +105,7 @@ func (sh *scoring) eachTagged(
 // best returns the limit best entries the filter selects, best first, by the
 // score of their best passage. The filter is asked only for entries that would
 // make it into the list, and an entry it refuses takes no place in it. It begins with those
-// that are likely among them, and makes no difference otherwise.
+// that are likely among them, which the filter is known to select, and makes no difference otherwise.
 func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	t := top{limit: limit, heap: make([]ranked, 0, min(limit, 128))}
 	least := math.Inf(-1)
@@ -130,13 +130,15 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if begun && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
 			return nil // it was taken or refused
 		}
-		ok, err := s.selected(r.at)
-		if ok && err == nil {
-			if t.push(r); t.full() {
-				least = t.heap[0].score
+		if begun || len(likely) == 0 { // what is likely came out of another list of this search
+			if ok, err := s.selected(r.at); !ok || err != nil {
+				return err
 			}
 		}
-		return err
+		if t.push(r); t.full() {
+			least = t.heap[0].score
+		}
+		return nil
 	}
 	for _, at := range likely {
 		sh := &s.parts[at.part]
