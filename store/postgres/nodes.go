@@ -46,6 +46,18 @@ type node struct {
 	pool  *pgxpool.Pool
 	sound atomic.Bool // it was examined
 	down  atomic.Bool // it did not answer; somebody looks after it
+	most  int32       // connections
+	kept  atomic.Int32
+}
+
+// keeps reports whether a connection may be kept for as long as something takes in the process: half of them may,
+// so that others find one. If it may, kept counts it.
+func (n *node) keeps() bool {
+	if n.kept.Add(1) <= n.most/2 {
+		return true
+	}
+	n.kept.Add(-1)
+	return false
 }
 
 // nodes are all there are, each with connections of its own.
@@ -85,7 +97,7 @@ func openNodes(ctx context.Context, cfg *pgxpool.Config, kind string, log *slog.
 			ns.close()
 			return nil, err
 		}
-		ns.all = append(ns.all, &node{at: addressOf(cfg.ConnConfig.Host, cfg.ConnConfig.Port), pool: pool})
+		ns.all = append(ns.all, &node{at: addressOf(cfg.ConnConfig.Host, cfg.ConnConfig.Port), pool: pool, most: cfg.MaxConns})
 	}
 	return ns, nil
 }
