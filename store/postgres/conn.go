@@ -60,8 +60,8 @@ const maxPrepared = 256
 
 // connect takes a connection for a tenant's key, nil for none in particular; the caller releases it.
 func (s *Store) connect(ctx context.Context, key []byte) (*conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.PoolWait)
-	defer cancel()
+	ctx, end := waiting(ctx, s.opts.PoolWait)
+	defer end()
 	pool, n, err := s.nodes.acquire(ctx, key)
 	if err != nil {
 		return nil, err

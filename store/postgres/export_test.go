@@ -372,3 +372,6 @@ func LookWhile(ctx context.Context, s *Store, name loci.Tenant, do func()) error
 	_, err = s.look(ctx, g.Of, do)
 	return translate("search", err)
 }
+
+// Waiting is the context of a wait for a connection.
+var Waiting = waiting
