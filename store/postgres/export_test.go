@@ -375,3 +375,14 @@ func LookWhile(ctx context.Context, s *Store, name loci.Tenant, do func()) error
 
 // Waiting is the context of a wait for a connection.
 var Waiting = waiting
+
+// An Alarm ends waits.
+type Alarm struct{ alarm }
+
+// Watch begins a wait.
+func (a *Alarm) Watch(ctx context.Context, most time.Duration) context.Context {
+	return a.watch(ctx, most)
+}
+
+// Ring is what its timer does.
+func (a *Alarm) Ring() { a.ring() }

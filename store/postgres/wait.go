@@ -44,23 +44,29 @@ var alarms sync.Pool
 
 // waiting is a context that ends after a time; end gives it back.
 func waiting(ctx context.Context, most time.Duration) (_ context.Context, end func()) {
-	w := &wait{until: time.Now().Add(most)}
-	w.Context, w.cancel = context.WithCancel(ctx)
 	a, again := alarms.Get().(*alarm)
 	if !again {
 		a = &alarm{}
 	}
-	a.of.Store(w)
-	if again {
-		a.timer.Reset(most)
-	} else {
-		a.timer = time.AfterFunc(most, a.ring)
-	}
+	w := a.watch(ctx, most)
 	return w, func() {
 		a.of.Store(nil)
 		alarms.Put(a)
 		w.cancel()
 	}
+}
+
+// watch begins a wait.
+func (a *alarm) watch(ctx context.Context, most time.Duration) *wait {
+	w := &wait{until: time.Now().Add(most)}
+	w.Context, w.cancel = context.WithCancel(ctx)
+	a.of.Store(w) // before its time begins
+	if a.timer == nil {
+		a.timer = time.AfterFunc(most, a.ring)
+	} else {
+		a.timer.Reset(most)
+	}
+	return w
 }
 
 // ring ends the wait at hand, unless it is for an earlier one: then it rings again.
