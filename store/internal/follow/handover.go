@@ -249,7 +249,8 @@ func (x *Index) MatchPresent(ctx context.Context, q *Search, look Look) (hits []
 	return hits, served, err
 }
 
-// present reads the tenant's present state; nil: another search has done so since q began.
+// present reads the tenant's present state; nil: another search has done so since q began. e is the search that was
+// made meanwhile.
 func (x *Index) present(ctx context.Context, q *Search, look Look, e *early) (*batch.State, error) {
 	h := &x.handover
 	defer h.lookers.Add(-1)
@@ -261,7 +262,7 @@ func (x *Index) present(ctx context.Context, q *Search, look Look, e *early) (*b
 	if h.looks.Add(1) > sharedLooks {
 		return q.look(look, meanwhile)
 	}
-	if !alone {
+	if !alone { // others wait for the answer
 		meanwhile = nil
 	}
 	return x.lookInTurn(ctx, q, look, meanwhile)
@@ -290,8 +291,7 @@ func (x *Index) lookInTurn(ctx context.Context, q *Search, look Look, meanwhile 
 	}
 	if do := meanwhile; do != nil {
 		x.takeOwn(q)
-		st, err := q.look(look, func() { leave(); do() })
-		return st, err
+		return q.look(look, func() { leave(); do() })
 	}
 	st, err := q.look(look, nil)
 	if err != nil {

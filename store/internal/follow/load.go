@@ -63,8 +63,9 @@ func (x *Index) join(q *Search, keys []index.Key) ticket {
 func (x *Index) fork(key index.Key) *Index {
 	number := x.numbers[key.Namespace]
 	one := &Index{
-		index: index.New(x.index.Space()), moment: moment{nameKey: x.nameKey, line: x.line}, shelving: newShelving(x.shelf, x.tenant),
-		names: map[int64]string{number: key.Namespace}, numbers: map[string]int64{key.Namespace: number},
+		index: index.New(x.index.Space()), moment: moment{nameKey: x.nameKey, line: x.line},
+		shelving: newShelving(x.shelf, x.tenant),
+		names:    map[int64]string{number: key.Namespace}, numbers: map[string]int64{key.Namespace: number},
 	}
 	one.touch(key)
 	return one
