@@ -124,7 +124,7 @@ bench-images: ## Measure the first search of a server on PostgreSQL and MongoDB,
 	$(GO) test -run '^$$' -bench 'FirstSearch' -benchtime 3x -timeout 60m ./store/postgres ./store/mongo
 
 bench-postgres: ## Measure PostgreSQL beside SQLite and beside the same rows by hand, in one run
-	$(GO) test -run '^$$' -bench 'Save|^BenchmarkSearch' -benchtime 2s ./store/postgres
+	$(GO) test -run '^$$' -bench 'Save|^Benchmark(Search|Warm)' -benchtime 2s ./store/postgres
 
 bench-mongodb: ## Measure MongoDB beside PostgreSQL and SQLite, in one run
 	$(GO) test -run '^$$' -bench Beside -benchtime 2s ./store/mongo

@@ -27,7 +27,9 @@ func (s *Store) Match(
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
-	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant) (batch.State, error) { return s.look(ctx, t) })
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant, _ func()) (batch.State, error) {
+		return s.look(ctx, t)
+	})
 	return hits, translate("search", err)
 }
 

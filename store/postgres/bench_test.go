@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
@@ -252,26 +253,36 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		}
 	})
-	b.Run("round trip of a transaction", func(b *testing.B) { transactions(b, d.Server) })
+	b.Run("round trip of a transaction", func(b *testing.B) {
+		transactions(b, d.Server, postgres.KeyOf(locitest.Tenant(b, "of 1000")))
+	})
 }
 
-// transactions reads a row behind the wall: the four statements of a search, sent together by plain pgx.
-func transactions(b *testing.B, url string) {
+// transactions reads a row behind the wall, again and again.
+func transactions(b *testing.B, url string, tenant []byte) {
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := pgconn.Connect(ctx, url)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	pg, key := conn.PgConn(), make([]byte, 16)
-	if _, err := pg.Prepare(ctx, "row", "SELECT seq FROM loci.tenant WHERE tenant = $1", nil); err != nil {
+	trip := transaction(ctx, b, conn, tenant)
+	for b.Loop() {
+		trip()
+	}
+}
+
+// transaction is the four statements of a search, sent together by plain pgx.
+func transaction(ctx context.Context, b *testing.B, conn *pgconn.PgConn, tenant []byte) func() {
+	if _, err := conn.Prepare(ctx, "row", "SELECT seq FROM loci.tenant WHERE tenant = $1", nil); err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		p := pg.StartPipeline(ctx)
+	wall := fmt.Sprintf("SET LOCAL loci.tenant = '%x'", tenant)
+	return func() {
+		p := conn.StartPipeline(ctx)
 		p.SendQueryParams("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", nil, nil, nil, nil)
-		p.SendQueryParams("SET LOCAL loci.tenant = '00000000000000000000000000000000'", nil, nil, nil, nil)
-		p.SendQueryPrepared("row", [][]byte{key}, []int16{1}, []int16{1})
+		p.SendQueryParams(wall, nil, nil, nil, nil)
+		p.SendQueryPrepared("row", [][]byte{tenant}, []int16{1}, []int16{1})
 		p.SendQueryParams("COMMIT", nil, nil, nil, nil)
 		if err := p.Sync(); err != nil {
 			b.Fatal(err)

@@ -49,7 +49,10 @@ type conn struct {
 	nodes *nodes
 	node  *node
 	key   []byte // of the tenant it is for; nil: of none
-	lost  error  // how the node was lost
+
+	meanwhile func() // is done once, while the next answer is on its way; nil: nothing is
+
+	lost error // how the node was lost
 }
 
 // maxPrepared bounds the statements prepared on a connection.
@@ -57,8 +60,8 @@ const maxPrepared = 256
 
 // connect takes a connection for a tenant's key, nil for none in particular; the caller releases it.
 func (s *Store) connect(ctx context.Context, key []byte) (*conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.PoolWait)
-	defer cancel()
+	ctx, end := waiting(ctx, s.opts.PoolWait)
+	defer end()
 	pool, n, err := s.nodes.acquire(ctx, key)
 	if err != nil {
 		return nil, err
@@ -146,6 +149,10 @@ func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
 	}
 	if err := p.Sync(); err != nil {
 		return err
+	}
+	if do := c.meanwhile; do != nil {
+		c.meanwhile = nil
+		do()
 	}
 	for i := range stmts {
 		if names[i] != "" {

@@ -361,3 +361,28 @@ func SearchTogether(s *Store, name loci.Tenant, p loci.Probe, f loci.Filter, n i
 	}
 	return count.Load(), err
 }
+
+// LookWhile looks at a tenant and does something while the answer is on its way.
+func LookWhile(ctx context.Context, s *Store, name loci.Tenant, do func()) error {
+	g, err := s.lobby.Enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.lobby.Leave(g)
+	_, err = s.look(ctx, g.Of, do)
+	return translate("search", err)
+}
+
+// Waiting is the context of a wait for a connection.
+var Waiting = waiting
+
+// An Alarm ends waits.
+type Alarm struct{ alarm }
+
+// Watch begins a wait.
+func (a *Alarm) Watch(ctx context.Context, most time.Duration) context.Context {
+	return a.watch(ctx, most)
+}
+
+// Ring is what its timer does.
+func (a *Alarm) Ring() { a.ring() }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,39 @@ func TestColumnsThatAreLeftOutAreNull(t *testing.T) {
 	}
 	if len(spare) == 0 {
 		t.Error("no INSERT leaves anything out")
+	}
+}
+
+// TestRowsOfATransactionShareItsCounter: the rows that a transaction adds to the list of changes have one parameter
+// for the counter, which the database takes in once, and each row has that counter.
+func TestRowsOfATransactionShareItsCounter(t *testing.T) {
+	d, giveBack := database(t)
+	t.Cleanup(giveBack)
+	s, tn := openAt(t, d.Server), locitest.Tenant(t, "counter")
+	if err := s.Apply(t.Context(), tn, creation(loci.NewID())); err != nil {
+		t.Fatal(err)
+	}
+	var parameters []int
+	postgres.Observe(func(sql string, args []any) {
+		if seen.LoadOrStore(sql, args); strings.HasPrefix(sql, "INSERT INTO loci.change ") {
+			parameters = append(parameters, len(args))
+		}
+	})
+	t.Cleanup(func() { postgres.Observe(watch) })
+	c := creation(loci.NewID())
+	for range 3 {
+		one := creation(loci.NewID())
+		c.Put, c.Events = append(c.Put, one.Put...), append(c.Events, one.Events...)
+	}
+	if err := s.Apply(t.Context(), tn, c); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{2 + 4*4}; !slices.Equal(parameters, want) { // tenant, counter; id, namespace, gone and kind of each
+		t.Errorf("the rows have %d parameters, not %d", parameters, want)
+	}
+	var counts []int64
+	query(t, d.Super, "SELECT count(*) FROM loci.change GROUP BY seq ORDER BY seq", &counts)
+	if !slices.Equal(counts, []int64{1, 4}) {
+		t.Errorf("the counters of two transactions are those of %d changes", counts)
 	}
 }

@@ -44,8 +44,20 @@ const (
 type node struct {
 	at    string // as the URL has it, host:port
 	pool  *pgxpool.Pool
-	sound atomic.Bool // it was examined
-	down  atomic.Bool // it did not answer; somebody looks after it
+	sound atomic.Bool  // it was examined
+	down  atomic.Bool  // it did not answer; somebody looks after it
+	most  int32        // connections
+	kept  atomic.Int32 // connections, by who does something else meanwhile; see keeps
+}
+
+// keeps reports whether a connection may be kept for as long as something takes in the process, and counts it in
+// kept then: half of them may, so that others find one.
+func (n *node) keeps() bool {
+	if n.kept.Add(1) <= n.most/2 {
+		return true
+	}
+	n.kept.Add(-1)
+	return false
 }
 
 // nodes are all there are, each with connections of its own.
@@ -85,7 +97,8 @@ func openNodes(ctx context.Context, cfg *pgxpool.Config, kind string, log *slog.
 			ns.close()
 			return nil, err
 		}
-		ns.all = append(ns.all, &node{at: addressOf(cfg.ConnConfig.Host, cfg.ConnConfig.Port), pool: pool})
+		at := addressOf(cfg.ConnConfig.Host, cfg.ConnConfig.Port)
+		ns.all = append(ns.all, &node{at: at, pool: pool, most: cfg.MaxConns})
 	}
 	return ns, nil
 }

@@ -15,7 +15,9 @@ func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
 	q := s.searchFor(ctx, name, p, filter, limit)
-	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant) (batch.State, error) { return s.look(ctx, t) })
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant, meanwhile func()) (batch.State, error) {
+		return s.look(ctx, t, meanwhile)
+	})
 	return hits, translate("search", err)
 }
 
@@ -36,10 +38,14 @@ func (s *Store) searchFor(
 	return q
 }
 
-// look reads the row of a tenant, in one round trip.
-func (s *Store) look(ctx context.Context, t *tenant) (st batch.State, err error) {
+// look is a [follow.Look] at the row of a tenant, in one round trip.
+func (s *Store) look(ctx context.Context, t *tenant, meanwhile func()) (st batch.State, err error) {
 	err = s.again(ctx, func() error {
 		return s.readOnce(ctx, t, func(r *reading) error {
+			if meanwhile != nil && r.c.node.keeps() {
+				defer r.c.node.kept.Add(-1)
+				r.c.meanwhile = meanwhile
+			}
 			err := r.last()
 			st = r.state
 			return err

@@ -56,9 +56,7 @@ type Take func(record *loci.Record, namespace int64, vectors []byte)
 type Index struct {
 	mu      sync.RWMutex
 	index   *index.Index
-	nameKey loci.NameKey                // of the tenant whose state it shows; another one after an erase
-	seq     int64                       // the state it shows
-	line    int64                       // how often the database went back before
+	moment                              // that it shows
 	known   index.Keys                  // the shards there are, as far as learned
 	learned map[string]bool             // keys of namespaces below which every shard is known
 	names   map[int64]string            // namespace number → key
@@ -76,6 +74,7 @@ type Index struct {
 	written  atomic.Int64 // the change counter of the latest write of this process
 	missing  atomic.Int64 // such a counter that the database did not have; see Behind
 	shown    atomic.Int64 // seq, to be read without the lock
+	pass     atomic.Int32 // looks without an early search; see early
 	seen     atomic.Int64 // when it was known that the index shows what the database has; see Clock
 	bytes    atomic.Int64
 
@@ -440,7 +439,7 @@ func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, u
 
 // shows reports whether the index is no older than a state.
 func (x *Index) shows(st *batch.State) bool {
-	return x.index != nil && x.seq >= st.Seq && x.isOf(st)
+	return x.index != nil && x.moment.shows(st)
 }
 
 // serves reports whether the index holds all that a search needs, and notes when it did.

@@ -34,8 +34,9 @@ type handover struct {
 	bytes   atomic.Int64
 	taken   int64 // up to which commits are being taken in, or were
 
-	turns chan struct{} // of those who look at the tenant's counter; see lookInTurn
-	looks atomic.Int64  // since the latest write of this process
+	turns   chan struct{} // of those who look at the tenant's counter; see lookInTurn
+	looks   atomic.Int64  // since the latest write of this process
+	lookers atomic.Int64  // those who look, or wait for their turn
 }
 
 // sharedLooks is how many searches after a write of this process look in turn at most.
@@ -226,51 +227,73 @@ func (x *Index) takeOwn(q *Search) bool {
 }
 
 // MatchPresent searches if the index shows the tenant's present state, which look reads, once this
-// process's own commits are taken in. It asks the index when look has given its connection back:
-// whoever takes in what others wrote has the index to itself, and may wait for a connection.
-func (x *Index) MatchPresent(
-	ctx context.Context, q *Search, look func() (batch.State, error),
-) (hits []loci.Hit, served bool, err error) {
+// process's own commits are taken in. It asks the index while the state is on its way ([early]), or else when look
+// has given its connection back: whoever takes in what others wrote has the index to itself, and may wait for a
+// connection.
+func (x *Index) MatchPresent(ctx context.Context, q *Search, look Look) (hits []loci.Hit, served bool, err error) {
 	if x.Behind() && !x.handover.brings(x.shown.Load(), x.written.Load()) {
 		return nil, false, nil // then it is not worth a round trip to ask by how much
 	}
-	var st *batch.State
-	if x.handover.looks.Add(1) > sharedLooks {
-		st, err = q.look(look)
-	} else {
-		st, err = x.lookInTurn(ctx, q, look)
-	}
+	var e early
+	st, err := x.present(ctx, q, look, &e)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case st == nil:
 		return x.matchIf(q, func() bool { return x.caughtUp(q) })
+	case e.answers(x, q, st):
+		return e.hits, true, nil
 	}
-	return x.Match(st, q)
+	hits, served, err = x.Match(st, q)
+	e.passed(x, served)
+	return hits, served, err
+}
+
+// present reads the tenant's present state; nil: another search has done so since q began. e is the search that was
+// made meanwhile.
+func (x *Index) present(ctx context.Context, q *Search, look Look, e *early) (*batch.State, error) {
+	h := &x.handover
+	defer h.lookers.Add(-1)
+	alone := h.lookers.Add(1) == 1
+	var meanwhile func()
+	if x.pass.Load() == 0 {
+		meanwhile = func() { e.search(x, q) }
+	}
+	if h.looks.Add(1) > sharedLooks {
+		return q.look(look, meanwhile)
+	}
+	if !alone { // others wait for the answer
+		meanwhile = nil
+	}
+	return x.lookInTurn(ctx, q, look, meanwhile)
 }
 
 // look notes when it was looked.
-func (q *Search) look(look func() (batch.State, error)) (*batch.State, error) {
+func (q *Search) look(look Look, meanwhile func()) (*batch.State, error) {
 	q.looked = q.now()
-	st, err := look()
+	st, err := look(meanwhile)
 	return &st, err
 }
 
 // lookInTurn looks, and takes in what this process committed, unless another search has done so since q
 // began: nil. Where many callers save and search, one looks for all who wait. Where nobody writes searches
-// do not wait for one another.
-func (x *Index) lookInTurn(
-	ctx context.Context, q *Search, look func() (batch.State, error),
-) (*batch.State, error) {
+// do not wait for one another. Who does something meanwhile takes in first, and leaves when the question is on
+// its way: nobody waited then, and who comes later needs a look of its own.
+func (x *Index) lookInTurn(ctx context.Context, q *Search, look Look, meanwhile func()) (*batch.State, error) {
 	leave, err := x.handover.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
+	leave = sync.OnceFunc(leave)
 	defer leave()
 	if time.Duration(x.seen.Load()) > q.at {
 		return nil, nil
 	}
-	st, err := q.look(look)
+	if do := meanwhile; do != nil {
+		x.takeOwn(q)
+		return q.look(look, func() { leave(); do() })
+	}
+	st, err := q.look(look, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (s *table) search() *Search {
 	return q
 }
 
-func (s *table) look() (batch.State, error) { return s.st, nil }
+func (s *table) look(func()) (batch.State, error) { return s.st, nil }
 
 // commit is one that puts so many records.
 func commit(seq int64, records int) *batch.Handed {
@@ -148,7 +148,7 @@ func TestCommitsBehindWhatIsRead(t *testing.T) {
 func TestNobodyLooksInVain(t *testing.T) {
 	x, s := newIndex(t)
 	looks := 0
-	look := func() (batch.State, error) { looks++; return s.look() }
+	look := func(func()) (batch.State, error) { looks++; return s.look(nil) }
 	for _, c := range []struct{ handed, wrote int64 }{{0, 11}, {12, 12}, {11, 12}} {
 		x.handover.clear()
 		if c.handed > 0 {
@@ -288,12 +288,12 @@ func TestOneLooksForAllWhoWait(t *testing.T) {
 	s.st.Seq = 11
 	var looks atomic.Int64
 	inside, release := make(chan struct{}), make(chan struct{})
-	look := func() (batch.State, error) {
+	look := func(func()) (batch.State, error) {
 		if looks.Add(1) == 1 {
 			close(inside)
 			<-release
 		}
-		return s.look()
+		return s.look(nil)
 	}
 	var callers sync.WaitGroup
 	find := func(q *Search) {
@@ -331,24 +331,24 @@ func TestOneLooksForAllWhoWait(t *testing.T) {
 		t.Errorf("%d looks of 21 searches", looks.Load())
 	}
 	q := s.search() // the next one in turn need not look
-	if _, err := x.lookInTurn(t.Context(), q, s.look); err != nil || x.seen.Load() != int64(q.looked) {
+	if _, err := x.lookInTurn(t.Context(), q, s.look, nil); err != nil || x.seen.Load() != int64(q.looked) {
 		t.Error(err)
 	}
 	for range 2 * sharedLooks {
 		find(s.search())
 	}
-	second := func() (batch.State, error) {
+	second := func(func()) (batch.State, error) {
 		nested := false
 		ctx, end := context.WithTimeout(t.Context(), 10*time.Second) // it does not wait
 		defer end()
-		_, _, err := x.MatchPresent(ctx, s.search(), func() (batch.State, error) {
+		_, _, err := x.MatchPresent(ctx, s.search(), func(func()) (batch.State, error) {
 			nested = true
-			return s.look()
+			return s.look(nil)
 		})
 		if err != nil || !nested {
 			t.Error("searches wait for one another though nobody writes", err)
 		}
-		return s.look()
+		return s.look(nil)
 	}
 	if _, _, err := x.MatchPresent(t.Context(), s.search(), second); err != nil {
 		t.Error(err)

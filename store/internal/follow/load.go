@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -64,8 +63,9 @@ func (x *Index) join(q *Search, keys []index.Key) ticket {
 func (x *Index) fork(key index.Key) *Index {
 	number := x.numbers[key.Namespace]
 	one := &Index{
-		index: index.New(x.index.Space()), nameKey: x.nameKey, line: x.line, shelving: newShelving(x.shelf, x.tenant),
-		names: map[int64]string{number: key.Namespace}, numbers: map[string]int64{key.Namespace: number},
+		index: index.New(x.index.Space()), moment: moment{nameKey: x.nameKey, line: x.line},
+		shelving: newShelving(x.shelf, x.tenant),
+		names:    map[int64]string{number: key.Namespace}, numbers: map[string]int64{key.Namespace: number},
 	}
 	one.touch(key)
 	return one
@@ -260,11 +260,6 @@ func (b *reading) begin(some []*asked) (err error) {
 	}
 	b.images = map[Shard]*Image{}
 	return b.r.(ImageSource).Images(shards, func(m *Image) { b.images[m.Shard] = m })
-}
-
-// isOf reports whether an index is of a tenant as it is.
-func (x *Index) isOf(st *batch.State) bool {
-	return bytes.Equal(x.nameKey, st.NameKey) && x.line == st.Line
 }
 
 // mayFollow reports whether what changed since the index can be taken in.

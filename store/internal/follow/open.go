@@ -99,10 +99,14 @@ func (s *Shelf) Due(ctx context.Context, due iter.Seq2[loci.Tenant, error]) iter
 	}
 }
 
+// A Look reads a tenant's counter. It calls meanwhile, unless that is nil, once the question is on its way:
+// once a try, or not at all.
+type Look func(meanwhile func()) (batch.State, error)
+
 // Find searches the index of a tenant; of is that index of what the process remembers of the tenant, and
-// look reads the tenant's counter.
+// look is a [Look] at the tenant.
 func Find[T any](
-	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search, look func(T) (batch.State, error),
+	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search, look func(T, func()) (batch.State, error),
 ) (hits []loci.Hit, err error) {
 	x, hits, served, err := matchNow(ctx, l, of, q, look)
 	if err != nil || served {
@@ -113,7 +117,7 @@ func Find[T any](
 
 // matchNow searches if the index has what is needed.
 func matchNow[T any](
-	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search, look func(T) (batch.State, error),
+	ctx context.Context, l *lobby.Lobby[T], of func(T) *Index, q *Search, look func(T, func()) (batch.State, error),
 ) (x *Index, hits []loci.Hit, served bool, err error) {
 	g, err := l.Enter(ctx, q.Tenant)
 	if err != nil {
@@ -134,7 +138,9 @@ func matchNow[T any](
 			return x, hits, served, err
 		}
 	}
-	hits, served, err = x.MatchPresent(ctx, q, func() (batch.State, error) { return look(g.Of) })
+	hits, served, err = x.MatchPresent(ctx, q, func(meanwhile func()) (batch.State, error) {
+		return look(g.Of, meanwhile)
+	})
 	return x, hits, served, err
 }
 
