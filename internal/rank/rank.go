@@ -14,6 +14,10 @@ const (
 	coveragePower = 0.5 // of how much of the query the words cover
 	assistantPart = 0.7 // of its own score, for what an assistant said
 
+	// Who talks says words again that others said, and a question has words of whatever it is about. A note that
+	// nobody says to anybody has words of its own: similarity weighs so much more of its weight, where passages are short.
+	noteVectors = 0.2
+
 	// Where passages are long some of a query's words stand in many of them, and each is
 	// a little like every query: there similarity weighs more, and a sum says less.
 	longVectors = 0.3 // of its weight
@@ -152,6 +156,8 @@ type Text struct {
 	Asks, AsksYou           bool    // it ends with a question; that is to somebody
 	OfOneself, ToOthers     bool    // it says "I"; "you" and not "I"
 	Beside                  [4]int  // two before, before, after, two after: their numbers, or None
+
+	note bool // it is no part of a talk, as far as those beside it show
 }
 
 // Parts are what the score of a text is the sum of.
@@ -184,6 +190,7 @@ func ScoreEach(n int, fill func(i int) Text, s Settings) []Parts {
 func Score(texts []Text, s Settings) []Parts {
 	out := make([]Parts, len(texts))
 	for i := range texts {
+		texts[i].note = s.Sequences && !talks(texts, i)
 		out[i] = own(&texts[i], &s)
 	}
 	if s.Sequences {
@@ -264,7 +271,11 @@ func own(t *Text, s *Settings) (p Parts) {
 	}
 	part := 1.0
 	if s.Sequences && s.VectorWeight > 0 {
-		weight = min(1, weight*(1+float64(longVectors*t.Long)))
+		more := float64(longVectors * t.Long)
+		if t.note {
+			more += float64(noteVectors * (1 - t.Long))
+		}
+		weight = min(1, weight*(1+more))
 		part = 1 - float64((1-longPart)*t.Long)
 	}
 	p.Keyword = part * (1 - weight) * min(1, t.KeywordShare) * math.Pow(t.Covered, coveragePower)
@@ -351,6 +362,14 @@ func amongPeople(texts []Text, i int) bool {
 		told = told || texts[n].OfOneself
 	}
 	return told && texts[i].InSequence && texts[i].Speaker != Assistant && texts[i].Speaker != LikelyAssistant
+}
+
+// talks reports whether somebody asks or speaks to others in a text, or in one beside it.
+func talks(texts []Text, i int) bool {
+	toSomebody := func(t *Text) bool { return t.Asks || t.AsksYou || t.ToOthers }
+	return toSomebody(&texts[i]) || slices.ContainsFunc(texts[i].Beside[:], func(n int) bool {
+		return n != None && toSomebody(&texts[n])
+	})
 }
 
 // side is who speaks in a text: a person, too, if that is not known and an assistant likely
