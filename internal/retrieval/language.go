@@ -143,7 +143,7 @@ func countSmall(text string) (counts [8]int, most, english int) {
 		if w, text = cutWord(text); w == "" {
 			break
 		}
-		in := smallIn[strings.ToLower(w)]
+		in := smallMask(w)
 		if in&inEnglish != 0 {
 			english++
 		}
@@ -154,6 +154,20 @@ func countSmall(text string) (counts [8]int, most, english int) {
 		}
 	}
 	return counts, most, english
+}
+
+// smallMask has a bit for each language in which a folded word is small.
+func smallMask(word string) uint8 {
+	var low [16]byte // longer than any of them
+	if len(word) > len(low) {
+		return 0
+	}
+	for i := range len(word) {
+		if low[i] = word[i]; 'A' <= word[i] && word[i] <= 'Z' {
+			low[i] |= 0x20
+		}
+	}
+	return smallIn[string(low[:len(word)])]
 }
 
 // withCount are the languages that have a count.

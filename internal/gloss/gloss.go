@@ -1,0 +1,236 @@
+// Package gloss tells what words of other languages than English mean, in English: for an embedder that has learnt
+// English alone. It knows some thousand everyday words of each language, in lists that words/README.md describes,
+// and finds them in the forms that texts have.
+package gloss
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/retrieval"
+)
+
+// A Word is a part of a text.
+type Word struct {
+	Text    string // a word, folded; or, if In is "", all that stands between words of other languages, as it is
+	In      string // the code of the language it is in, as of package retrieval; "": English, or nobody knows
+	English string // what it means, in a few words, or two such meanings with [Or] between; "": nobody knows
+	Small   bool   // it carries no meaning of its own
+}
+
+// Spelled reports whether letters of Latin scripts spell the word: a vocabulary of pieces can make something of it.
+func (w *Word) Spelled() bool {
+	first, _ := utf8.DecodeRuneInString(w.Text)
+	return w.In == "" || scriptOf(first) == latin
+}
+
+// Words returns the parts of a text in order, or nil if nothing in it seems to be in another language than English.
+// english reports whether a folded word of Latin letters is one of English.
+func Words(text string, english func(word string) bool) []Word {
+	codes, told := retrieval.Languages(text)
+	if !told && codes == nil {
+		codes = likely(retrieval.FoldWords(text), english)
+	}
+	if codes == nil && !strings.ContainsFunc(text, tells) {
+		return nil
+	}
+	r := reader{words: []Word{}, kana: strings.ContainsFunc(text, isKana)}
+	for text != "" {
+		first, _ := utf8.DecodeRuneInString(text)
+		s := scriptOf(first)
+		end := strings.IndexFunc(text, func(r rune) bool { return scriptOf(r) != s && !unicode.IsMark(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		run := text[:end]
+		text = text[end:]
+		switch s {
+		case latin:
+			r.readLatin(run, codes)
+		case han:
+			r.readCharacters(retrieval.FoldWords(run))
+		case hangul:
+			r.readKorean(retrieval.FoldWords(run))
+		case cyrillic:
+			r.readWord(retrieval.FoldWords(run), lexicons[retrieval.Russian])
+		case arabicLetters:
+			r.readWord(retrieval.FoldWords(run), lexicons[retrieval.Arabic])
+		}
+	}
+	return r.words
+}
+
+// likely are the languages that a folded text without small words is in: at least half of its words are none of
+// English, and at least half of those mean something in one of them. nil: it is English.
+func likely(folded string, english func(word string) bool) []string {
+	words := latinWords(folded)
+	if len(words) > mostLikely {
+		return nil
+	}
+	strange := slices.DeleteFunc(slices.Clone(words), english)
+	if len(strange) == 0 || 2*len(strange) < len(words) {
+		return nil
+	}
+	l, known := best(strange, retrieval.LatinLanguages())
+	if 2*known < len(strange) {
+		return nil
+	}
+	return []string{l.code}
+}
+
+// mostLikely is how many words a text without a small one has at most: more are a list, or code.
+const mostLikely = 16
+
+// latinWords are the words of a folded text.
+func latinWords(folded string) []string {
+	return strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// best is the lexicon of those of some languages that knows most of some words, and how many.
+func best(words, codes []string) (l *lexicon, most int) {
+	most = -1
+	for _, code := range codes {
+		known := 0
+		for _, w := range words {
+			if lexicons[code].find(w) != "" {
+				known++
+			}
+		}
+		if known > most {
+			l, most = lexicons[code], known
+		}
+	}
+	return l, most
+}
+
+// tells reports whether a letter alone tells that a text is in another language.
+func tells(r rune) bool { return r >= 0x400 && scriptOf(r) != latin }
+
+// A script is what words are cut by.
+type script int
+
+const (
+	latin script = iota // and all that is none of the others: signs, white space, scripts that are not known
+	han                 // and the two of Japanese beside it
+	hangul
+	cyrillic
+	arabicLetters
+)
+
+func scriptOf(r rune) script {
+	switch {
+	case r < 0x400:
+	case r == 'ー', unicode.Is(unicode.Han, r), isKana(r):
+		return han
+	case unicode.Is(unicode.Hangul, r):
+		return hangul
+	case unicode.Is(unicode.Cyrillic, r):
+		return cyrillic
+	case unicode.Is(unicode.Arabic, r) && unicode.In(r, unicode.L, unicode.M):
+		return arabicLetters
+	}
+	return latin
+}
+
+func isKana(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) }
+
+// A reader collects the words of a text.
+type reader struct {
+	words []Word
+	kana  bool // the text has some: it is Japanese
+}
+
+// readWord reads a word that stands alone.
+func (r *reader) readWord(word string, l *lexicon) {
+	small := retrieval.SmallIn(l.code, word)
+	r.words = append(r.words, Word{Text: word, In: l.code, English: l.find(word), Small: small})
+}
+
+// readLatin reads what stands between words of other scripts, in one of some languages.
+func (r *reader) readLatin(text string, codes []string) {
+	words := latinWords(text)
+	switch {
+	case len(words) == 0:
+		return
+	case codes == nil:
+		r.words = append(r.words, Word{Text: text})
+		return
+	}
+	words = latinWords(retrieval.FoldWords(text))
+	l, _ := best(words, codes)
+	for len(words) > 0 {
+		n, english := l.phrase(words)
+		if n == 0 {
+			r.readInLatin(words[0], l)
+			n = 1
+		} else {
+			r.words = append(r.words, Word{Text: strings.Join(words[:n], " "), In: l.code, English: english})
+		}
+		words = words[n:]
+	}
+}
+
+// readInLatin reads a word of Latin letters: one that is not known, but written in one of two that are, is both.
+func (r *reader) readInLatin(word string, l *lexicon) {
+	r.readWord(word, l)
+	w := &r.words[len(r.words)-1]
+	if w.English == "" && !w.Small && (l.code == retrieval.German || l.code == retrieval.Dutch) {
+		w.English = l.compound(word)
+	}
+}
+
+// readCharacters reads characters of Chinese or Japanese, the longest word first. Those between that no word has are one
+// word; small letters of Japanese that begin no word are endings and particles.
+func (r *reader) readCharacters(run string) {
+	l := lexicons[retrieval.Chinese]
+	if r.kana {
+		l = lexicons[retrieval.Japanese]
+	}
+	small := retrieval.SmallCharacters(run)
+	unknown := 0 // where what no word has begins
+	flush := func(end int) {
+		if unknown < end {
+			r.words = append(r.words, Word{Text: run[unknown:end], In: l.code})
+		}
+	}
+	for at, n := 0, 0; at < len(run); n++ {
+		first, size := utf8.DecodeRuneInString(run[at:])
+		word, english := l.longest(run[at:])
+		isSmall := small != nil && small[n] && len(word) <= size
+		switch {
+		case isSmall || word == "" && unicode.Is(unicode.Hiragana, first):
+			flush(at)
+			unknown = at + size
+		case word != "":
+			flush(at)
+			r.words = append(r.words, Word{Text: word, In: l.code, English: english})
+			size = len(word)
+			n += utf8.RuneCountInString(word) - 1
+			unknown = at + size
+		}
+		at += size
+	}
+	flush(len(run))
+}
+
+// readKorean reads a word of Korean: what stands behind a word that is known is another one, or an ending.
+func (r *reader) readKorean(word string) {
+	l := lexicons[retrieval.Korean]
+	before := len(r.words)
+	for rest := word; rest != ""; {
+		found, english := l.longest(rest)
+		_, size := utf8.DecodeRuneInString(rest)
+		if found == "" || rest != word && len(found) == size { // one syllable may stand in any word
+			rest = rest[size:]
+			continue
+		}
+		r.words = append(r.words, Word{Text: found, In: l.code, English: english})
+		rest = rest[len(found):]
+	}
+	if len(r.words) == before {
+		small := retrieval.SmallCharacters(word)
+		r.words = append(r.words, Word{Text: word, In: l.code, Small: small != nil && !slices.Contains(small, false)})
+	}
+}

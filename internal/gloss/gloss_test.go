@@ -1,0 +1,101 @@
+package gloss_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/gloss"
+)
+
+// vocabulary is a little English.
+func vocabulary(word string) bool {
+	return slices.Contains(strings.Fields("hotel mutter die gift computer meeting with walrus acme likes"), word)
+}
+
+// read is what the words of a text mean: what nobody knows in brackets, what is left as it is in quotes; without small words.
+func read(text string) string {
+	words := gloss.Words(text, vocabulary)
+	if words == nil {
+		return "English"
+	}
+	var out []string
+	for _, w := range words {
+		switch {
+		case w.Small:
+		case w.In == "":
+			out = append(out, `"`+strings.TrimSpace(w.Text)+`"`)
+		case w.English == "":
+			out = append(out, "("+w.Text+")")
+		default:
+			out = append(out, strings.ReplaceAll(w.English, " ", "_"))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "English",
+		"?!":                                   "English",
+		"My daughter is allergic to nuts":      "English",
+		"Likes walruses":                       "English",
+		"Zoë's café is in Zürich":              "English",
+		"Acme Kubernetes Postgres":             "English",
+		"Likes trinken":                        "(likes) drink",
+		"The die is cast":                      "English",
+		"नमस्ते":                               "English", // nothing is known of the script
+		"Meine Töchter trinken gern Milch":     "daughter drink (gern) milk",
+		"Hund":                                 "dog",
+		"Mutter trinkt immer schwarzen Kaffee": "mother drink always black coffee",
+		"Der Zahnarzttermin ist am Montag":     "appointment monday",
+		"Ich habe ein Meeting mit Kurt":        "meeting (kurt)",
+		"Mi hermana vive en una casa grande":   "sister alive/live home/house big",
+		"Ma sœur a acheté une machine à laver": "sister buy washing_machine",
+		"Mia sorella lavora in ospedale":       "sister work hospital",
+		"A minha irmã trabalha no hospital":    "sister work hospital",
+		"Mijn zus werkt in het ziekenhuis":     "sister work hospital",
+		"Моя сестра работает врачом": "sister work doctor",
+		"أختي تعمل طبيبة":            "sister work doctor",
+		"我女儿对花生过敏":                   "daughter peanut_allergy",
+		"我女兒對花生過敏":                   "daughter peanut_allergy",
+		"妹は病院で働いています":                "younger_sister hospital work",
+		"여동생은 병원에서 일해요":              "sister hospital work",
+		"Docker 容器":                  `"Docker" container`,
+		"喆婳很喜欢狗":                     "(喆婳) like dog",
+	} {
+		if got := read(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What a text is read as is in the text, whatever the text.
+func FuzzWords(f *testing.F) {
+	for _, text := range []string{"Der Hund – 狗, 犬は собака", "\xff한국\xff어 كلب", "ー", "ー犬", "é", "ß", "の", "가가가"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, w := range gloss.Words(text, func(string) bool { return false }) {
+			if w.Text == "" || utf8.ValidString(text) && !utf8.ValidString(w.Text) || w.English != "" && w.In == "" {
+				t.Errorf("%q: %+v", text, w)
+			}
+		}
+	})
+}
+
+func BenchmarkWords(b *testing.B) {
+	for name, text := range map[string]string{
+		"English": "Caroline said that her daughter is allergic to nuts, and that she moved to Oslo in the spring of 2021.",
+		"German":  "Caroline hat gesagt, dass ihre Tochter gegen Nüsse allergisch ist und sie im Frühling 2021 nach Oslo gezogen ist.",
+		"Chinese": "卡罗琳说她女儿对坚果过敏，她二〇二一年春天搬到了奥斯陆。",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				gloss.Words(text, vocabulary)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+)
+
+// Languages beside English that words can be told of, by their codes of ISO 639-1. Those of Latin letters are in the order of languages.
+const (
+	German     = "de"
+	French     = "fr"
+	Spanish    = "es"
+	Portuguese = "pt"
+	Italian    = "it"
+	Dutch      = "nl"
+	Russian    = "ru"
+	Arabic     = "ar"
+	Chinese    = "zh"
+	Japanese   = "ja"
+	Korean     = "ko"
+)
+
+var latinCodes = []string{German, French, Spanish, Portuguese, Italian, Dutch}
+
+// Languages are the codes of the languages of Latin letters that a text may be in, as its first words and its letters
+// tell. None, and told: it is in English, as these tell. Else nothing tells.
+func Languages(text string) (codes []string, told bool) {
+	folded := fold(text)
+	if soonEnglish(folded) {
+		return nil, true
+	}
+	for _, l := range languagesOf(text, folded) {
+		codes = append(codes, latinCodes[l])
+	}
+	if codes == nil {
+		_, _, english := countSmall(folded)
+		return nil, english > 0
+	}
+	return codes, true
+}
+
+// LatinLanguages are the codes of all languages that [Languages] tells.
+func LatinLanguages() []string { return latinCodes }
+
+// soonEnglish reports whether a text has three small words of English before the first one of another language, which
+// most English texts have: to count on would cost more than to embed them.
+func soonEnglish(folded string) bool {
+	for n := 0; n < 3; {
+		var word string
+		if word, folded = cutWord(folded); word == "" {
+			return false
+		}
+		switch in := smallMask(word); {
+		case in&^inEnglish != 0:
+			return false
+		case in != 0:
+			n++
+		}
+	}
+	return true
+}
+
+// FoldWords brings a text to the form in which words are compared: one form of Unicode, in small letters, without the marks that a
+// reader does not need, and in simplified characters.
+func FoldWords(text string) string { return ligatures.Replace(strings.ToLower(fold(text))) }
+
+var ligatures = strings.NewReplacer("œ", "oe", "æ", "ae")
+
+// StemIn is the stem of a folded word in a language.
+func StemIn(code, word string) string {
+	if l := slices.Index(latinCodes, code); l >= 0 {
+		return languages[l].stem(word)
+	}
+	return foreign(word)
+}
+
+// SmallIn reports whether a folded word in a text of a language carries no meaning of its own. Words that are small in English,
+// too, are so there: they tell no language.
+func SmallIn(code, word string) bool {
+	if l := slices.Index(latinCodes, code); l >= 0 {
+		return languages[l].stop[word] || asking[word] || stopWords[word]
+	}
+	return smallOfScripts[word]
+}
+
+// SmallCharacters tells which characters of a run of Chinese, Japanese or Korean ones carry no meaning of their own: particles, pronouns,
+// words of questions. nil: none.
+func SmallCharacters(run string) []bool { return functionCharacters(run) }
