@@ -34,23 +34,20 @@ func inLanguages(t *testing.T, mode loci.Mode) *InjectionReport {
 	return r
 }
 
-// By vectors alone the model knows English, and of texts cut into its pieces what says nearly the same. A
-// prompt that nothing answers brings nothing up where it knows nothing, and scores are chances.
+// By vectors alone the model finds what answers in every language that it has words of, and scores are chances. It is
+// silent less often than in English: what a few words mean is a little like much.
 func TestScoresByVectorsAreChancesInOtherLanguages(t *testing.T) {
 	for _, part := range inLanguages(t, loci.Semantic).Apart {
-		served, disturbed := 0.0, 0.15
-		switch part.Conv {
-		case "en":
+		served, disturbed := 0.75, 0.9
+		if part.Conv == "en" {
 			served, disturbed = 0.9, 0.5
-		case "de", "es", "fr":
-			served = 0.1
 		}
 		for _, f := range part.Floors {
 			if f.Score == 0.05 && (f.Served.Value < served-1e-9 || f.Disturbed.Value > disturbed) {
 				t.Errorf("%s: %+v", part.Conv, f)
 			}
 		}
-		if part.Error > 0.06 {
+		if part.Error > 0.075 {
 			t.Errorf("%s: calibration error %.3f", part.Conv, part.Error)
 		}
 	}
@@ -67,8 +64,8 @@ func TestScoresMeanTheSameInOtherLanguages(t *testing.T) {
 			at[f.Score] = f
 		}
 		found, low, high := at[0], at[0.03], at[0.05]
-		if found.Served.Value < 0.69 || low.Served.Value < 0.48 || low.Disturbed.Value > 0.3 ||
-			high.Disturbed.Value > 0.1 || part.Error > 0.06 {
+		if found.Served.Value < 0.84 || low.Served.Value < 0.7 || low.Disturbed.Value > 0.5 ||
+			high.Served.Value < 0.5 || high.Disturbed.Value > 0.1 || part.Error > 0.06 {
 			t.Errorf("%s: %+v, %+v at 0.03, %+v at 0.05, calibration error %.3f", part.Conv, found, low, high, part.Error)
 		}
 		if slices.Contains([]string{"zh", "ja", "ko"}, part.Conv) {
@@ -78,7 +75,7 @@ func TestScoresMeanTheSameInOtherLanguages(t *testing.T) {
 	if r.Answerable != 9*30 || r.Unrelated != 9*20 { // of the half; a prompt is put to the memory of its language
 		t.Errorf("%d questions and %d prompts", r.Answerable, r.Unrelated)
 	}
-	if len(r.Apart) != 9 || pairs < 0.5 {
+	if len(r.Apart) != 9 || pairs < 0.65 {
 		t.Errorf("%d languages; at 0.05 %.3f are served in Chinese, Japanese and Korean", len(r.Apart), pairs)
 	}
 }

@@ -15,6 +15,6 @@ func TestMisspeltFormsFindTheirNotes(t *testing.T) {
 	d.Questions = mistyped
 	findTheirNotes(t, d, map[string]map[string]int{
 		ModeKeyword: {"inflected": 157},
-		ModeHybrid:  {"inflected": 171},
+		ModeHybrid:  {"inflected": 159},
 	})
 }

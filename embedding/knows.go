@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/gloss"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -16,7 +17,8 @@ import (
 // Numbers, signs and single Latin letters count for neither side; 1 if there is
 // nothing else. Of a text that seems to be in another language of Latin letters than
 // English it knows less the fewer of its words stand in the vocabulary whole, small ones not counted:
-// pieces such as "##ter" are in all texts of that language. A damaged model knows everything: Embed reports it.
+// pieces such as "##ter" are in all texts of that language. Of a text in a language of which it has words it knows
+// these, and the names and other words that its vocabulary has whole. A damaged model knows everything: Embed reports it.
 func (s *Static) Knows(text string) float64 {
 	m, err := s.load()
 	if err != nil {
@@ -24,6 +26,9 @@ func (s *Static) Knows(text string) float64 {
 	}
 	ids := s.ids.Get().(*[]int32)
 	defer s.giveBack(ids)
+	if words := s.glosses(m, text, ids); words != nil {
+		return m.knowsOf(words, ids)
+	}
 	*ids = m.tokenizer.Append((*ids)[:0], text)
 	var small func(string) bool // nil: it was not needed yet, or the text seems to be English
 	var known, whole, learnt, all int
@@ -55,6 +60,44 @@ func (s *Static) Knows(text string) float64 {
 	}
 	return float64(known) / float64(all) * fluent(float64(learnt)/float64(all))
 }
+
+// knowsOf is Knows of words in several languages.
+func (m *staticModel) knowsOf(words []gloss.Word, ids *[]int32) float64 {
+	known, all := 0.0, 0.0
+	for i := range words {
+		w := &words[i]
+		switch {
+		case w.Small:
+			continue
+		case w.English != "":
+			known += glossed
+			all++
+			continue
+		}
+		*ids = m.tokenizer.Append((*ids)[:0], w.Text)
+		for rest := *ids; len(rest) > 0; {
+			pieces := rest[:m.wordSize(rest)]
+			rest = rest[len(pieces):]
+			switch kind := m.familiarity(pieces); {
+			case kind == familiar && (w.In == "" || len(pieces) == 1):
+				known++
+				all++
+			case kind != neutral && w.Spelled():
+				all++
+			case kind != neutral: // characters of one word
+				all++
+				rest = nil
+			}
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return known / all
+}
+
+// glossed is how much is known of a word if what it means is known: less than of one that the model has learnt.
+const glossed = 5.0 / 6
 
 // Shares of words that a vocabulary of English has whole, in a text that seems to be in another language: up
 // to which it knows nothing of what the text says, and from which the text may be English after all.

@@ -49,9 +49,9 @@ func TestKnows(t *testing.T) {
 	}
 }
 
-// The model of English knows English, and no Chinese, Japanese or Korean.
-func TestBuiltinKnowsEnglish(t *testing.T) {
-	e := builtin(t)
+// The model of English knows English, and no Chinese, Japanese or Korean as long as nobody says what their words mean.
+func TestPiecesKnowEnglish(t *testing.T) {
+	e := pieces(t)
 	for text, want := range map[string][2]float64{
 		"Where did Caroline travel to in the summer of 2023?": {0.99, 1},
 		"What is Zoya's favourite hors d'oeuvre?":             {0.8, 1},
@@ -66,8 +66,8 @@ func TestBuiltinKnowsEnglish(t *testing.T) {
 
 // A vocabulary of English spells words of other languages of Latin letters out in pieces that
 // mean nothing there: all of their texts are alike by them.
-func TestBuiltinDoesNotKnowOtherLatinLanguages(t *testing.T) {
-	e := builtin(t)
+func TestPiecesDoNotKnowOtherLatinLanguages(t *testing.T) {
+	e := pieces(t)
 	for text, want := range map[string][2]float64{
 		"Wogegen ist meine Tochter allergisch?":                 {0, 0},
 		"¿Qué no puede comer nunca mi hija?":                    {0, 0},
@@ -136,7 +136,7 @@ func TestWordsAreWeighed(t *testing.T) {
 // nothing else has none, and is like no query. A code in Latin letters keeps its own, and so do
 // Chinese characters, each of which is a word.
 func TestSpelledOutWordsOfOtherScriptsMeanNothing(t *testing.T) {
-	e := builtin(t)
+	e := pieces(t)
 	zero := func(text string) bool {
 		return !slices.ContainsFunc(rows(t, e, text)[0], func(x float32) bool { return x != 0 })
 	}

@@ -18,7 +18,13 @@ func (c Config) ForSpace(s loci.Space) (loci.Embedder, error) {
 	switch kind {
 	case "lexical-1":
 		c.Spec = "lexical"
-	case "builtin-1":
+	case builtinPieces:
+		e, err := newStatic(builtinModel, loadModel)
+		if err != nil || e.model != s.Model || e.Dims() != s.Dims {
+			return nil, none
+		}
+		return e, nil
+	case builtinGlossed:
 		c.Spec = "builtin"
 	case "openai", "ollama":
 		c.Spec = name

@@ -36,6 +36,9 @@ func TestForSpace(t *testing.T) {
 	}{
 		{Config{}, loci.Space{Model: "lexical-1", Dims: 256}, true},
 		{Config{Spec: "none"}, loci.Space{Model: builtin.Model(), Dims: builtin.Dims()}, true},
+		{Config{Spec: "none"}, loci.Space{Model: "builtin-1", Dims: builtin.Dims()}, true}, // of earlier builds
+		{Config{}, loci.Space{Model: "builtin-1#00000000", Dims: builtin.Dims()}, false},
+		{Config{}, loci.Space{Model: "builtin-1", Dims: 128}, false},
 		{Config{}, loci.Space{Model: "openai:text-embedding-3-large", Dims: 3072}, true},
 		{Config{Dimensions: 99}, loci.Space{Model: "openai:text-embedding-3-large", Dims: 512}, true},
 		{Config{}, loci.Space{Model: "ollama:anything", Dims: 77}, true},

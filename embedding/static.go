@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/gloss"
 	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/internal/wordpiece"
 )
@@ -19,8 +20,9 @@ var builtinModel string
 // static embedding. Every token of a WordPiece vocabulary has one vector, learnt
 // from a sentence transformer; a text's vector is the sum of those of its tokens,
 // brought to unit length, without those of words that it can only spell out in
-// letters of a script it does not know, such as Arabic. It knows that a car is an automobile; it does not
-// know the order of words.
+// letters of a script it does not know. It knows that a car is an automobile; it does not
+// know the order of words. The built-in model has learnt English alone; everyday words of eleven other languages
+// count as the English ones that they mean.
 //
 // Texts are read as BERT's uncased models read them: without case and accents. Invalid
 // UTF-8 counts for nothing. A text counts as a whole, whatever its length. Blank text,
@@ -32,15 +34,31 @@ var builtinModel string
 // machine.
 type Static struct {
 	header modelHeader
+	model  string
+	glossy bool // words of other languages count as what they mean
 	load   func() (*staticModel, error)
 	ids    sync.Pool // of *[]int32
 }
 
-// NewBuiltin makes the embedder of the model that is part of the program. Only its
-// header is read; the rest is loaded with the first Embed, in about 2 ms. Its checksum
+// The spaces of the built-in model: that of earlier builds, in which words of other languages than English count as
+// the pieces that the vocabulary cuts them into, and the one in which they count as what they mean.
+const (
+	builtinPieces  = "builtin-1"
+	builtinGlossed = "builtin-2"
+)
+
+// NewBuiltin makes the embedder of the model that is part of the program, which also knows words of other
+// languages. Only its header is read; the rest is loaded with the first Embed, in about 2 ms. Its checksum
 // is not compared, which would take some 8 ms of every process: a test compares it, and
 // whoever can change the model in the program can change the program.
-func NewBuiltin() (*Static, error) { return newStatic(builtinModel, loadModel) }
+func NewBuiltin() (*Static, error) {
+	s, err := newStatic(builtinModel, loadModel)
+	if err != nil {
+		return nil, err
+	}
+	s.model, s.glossy = builtinGlossed, true
+	return s, nil
+}
 
 // NewStatic makes an embedder of a model file held in memory, in this format:
 //
@@ -74,13 +92,14 @@ func newStatic(file string, load func(modelHeader, string) (*staticModel, error)
 	}
 	return &Static{
 		header: header,
+		model:  header.Model,
 		load:   sync.OnceValues(func() (*staticModel, error) { return load(header, payload) }),
 		ids:    sync.Pool{New: func() any { return new([]int32) }},
 	}, nil
 }
 
-// Model returns the name in the file's header, such as "builtin-1".
-func (s *Static) Model() string { return s.header.Model }
+// Model returns the name of the space of its vectors: that in the file's header, or "builtin-2".
+func (s *Static) Model() string { return s.model }
 
 // Dims returns the number of dimensions in the file's header.
 func (s *Static) Dims() int { return s.header.Dims }
@@ -106,8 +125,8 @@ func (s *Static) Embed(ctx context.Context, texts []string) ([][]float32, error)
 			return nil, err
 		}
 		rows[i] = backing[i*dims : (i+1)*dims : (i+1)*dims]
-		*ids = m.tokenizer.Append((*ids)[:0], text)
-		m.embed(*ids, rows[i])
+		s.add(m, rows[i], text, ids, nil)
+		normalize(rows[i])
 	}
 	return rows, nil
 }
@@ -121,21 +140,51 @@ func (s *Static) EmbedWeighed(text string, weight func(word string) float64) []f
 	}
 	ids := s.ids.Get().(*[]int32)
 	defer s.giveBack(ids)
-	*ids = m.tokenizer.Append((*ids)[:0], text)
 	row := make([]float32, s.header.Dims)
-	for rest := *ids; len(rest) > 0; {
-		pieces := rest[:m.wordSize(rest)]
-		rest = rest[len(pieces):]
-		var word strings.Builder
-		for i, id := range pieces {
-			word.WriteString(strings.TrimPrefix(m.tokenizer.Token(id), inside[:min(i, 1)*len(inside)]))
-		}
-		m.add(row, pieces, float32(weight(word.String())))
-	}
+	s.add(m, row, text, ids, weight)
 	if !normalize(row) {
 		return nil
 	}
 	return row
+}
+
+// add adds the vectors of a text's words to row, each times its weight; weight nil: as they are.
+func (s *Static) add(m *staticModel, row []float32, text string, ids *[]int32, weight func(word string) float64) {
+	words := s.glosses(m, text, ids)
+	if words == nil {
+		*ids = m.tokenizer.Append((*ids)[:0], text)
+		m.addWords(row, *ids, weight)
+	}
+	for i := range words {
+		switch w := &words[i]; {
+		case w.Small:
+		case w.English != "":
+			first, second, several := strings.Cut(w.English, gloss.Or)
+			share := 1.0
+			if several {
+				share = 0.5
+			}
+			if weight != nil {
+				share *= weight(w.Text)
+			}
+			m.addTimes(row, first, ids, share)
+			m.addTimes(row, second, ids, share)
+		case w.Spelled(): // else its characters are those of other words, too
+			*ids = m.tokenizer.Append((*ids)[:0], w.Text)
+			m.addWords(row, *ids, weight)
+		}
+	}
+}
+
+// glosses are the words of a text that is not all English; nil: it is, or is read as if it were.
+func (s *Static) glosses(m *staticModel, text string, ids *[]int32) []gloss.Word {
+	if !s.glossy {
+		return nil
+	}
+	return gloss.Words(text, func(word string) bool {
+		*ids = m.tokenizer.Append((*ids)[:0], word)
+		return len(*ids) == 1
+	})
 }
 
 // giveBack returns memory for ids to the pool.
@@ -154,14 +203,31 @@ type staticModel struct {
 	dims      int
 }
 
-// embed writes the vector of some tokens to row, which is zero.
-func (m *staticModel) embed(ids []int32, row []float32) {
+// addWords adds the vectors of words to row, each times its weight.
+func (m *staticModel) addWords(row []float32, ids []int32, weight func(word string) float64) {
 	for len(ids) > 0 {
-		n := m.wordSize(ids)
-		m.add(row, ids[:n], 1)
-		ids = ids[n:]
+		pieces, times := ids[:m.wordSize(ids)], 1.0
+		ids = ids[len(pieces):]
+		if weight != nil {
+			times = weight(m.wordOf(pieces))
+		}
+		m.add(row, pieces, float32(times))
 	}
-	normalize(row)
+}
+
+// addTimes adds the vectors of a text's words, all times as much.
+func (m *staticModel) addTimes(row []float32, text string, ids *[]int32, times float64) {
+	*ids = m.tokenizer.Append((*ids)[:0], text)
+	m.addWords(row, *ids, func(string) float64 { return times })
+}
+
+// wordOf is the word that the vocabulary cuts into pieces.
+func (m *staticModel) wordOf(pieces []int32) string {
+	var word strings.Builder
+	for i, id := range pieces {
+		word.WriteString(strings.TrimPrefix(m.tokenizer.Token(id), inside[:min(i, 1)*len(inside)]))
+	}
+	return word.String()
 }
 
 // add adds the vectors of a word, times a weight, to row. A word that the vocabulary only
