@@ -248,7 +248,7 @@ func ExampleMemory_Search() {
 		why := match.Explain
 		fmt.Printf("%.2f from %.2f words and %.2f similarity: %s\n", match.Score, why.KeywordPart, why.VectorPart, match.Passage)
 	}
-	// Output: 0.78 from 0.50 words and 0.46 similarity: Prefers window seats.
+	// Output: 0.77 from 0.40 words and 0.55 similarity: Prefers window seats.
 }
 
 func Example_items() {
