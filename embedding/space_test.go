@@ -16,6 +16,9 @@ func TestForSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if builtin.Model() != "builtin-2" {
+		t.Errorf("the space of the built-in model is %s", builtin.Model())
+	}
 	local := Config{Spec: "local:transformer/testdata/tiny"}
 	directory, err := Open(local)
 	if err != nil {

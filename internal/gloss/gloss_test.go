@@ -44,6 +44,9 @@ func TestWords(t *testing.T) {
 		"Zoë's café is in Zürich":              "English",
 		"Acme Kubernetes Postgres":             "English",
 		"Likes trinken":                        "(likes) drink",
+		"Computer hotel meeting trinken":       "English",
+		"Unsere Katzenbrille":                  "cat_glasses",
+		"지훈집이":                                 "(지훈집이)",
 		"The die is cast":                      "English",
 		"नमस्ते":                               "English", // nothing is known of the script
 		"Meine Töchter trinken gern Milch":     "daughter drink (gern) milk",
@@ -56,14 +59,15 @@ func TestWords(t *testing.T) {
 		"Mia sorella lavora in ospedale":       "sister work hospital",
 		"A minha irmã trabalha no hospital":    "sister work hospital",
 		"Mijn zus werkt in het ziekenhuis":     "sister work hospital",
-		"Моя сестра работает врачом": "sister work doctor",
-		"أختي تعمل طبيبة":            "sister work doctor",
-		"我女儿对花生过敏":                   "daughter peanut_allergy",
-		"我女兒對花生過敏":                   "daughter peanut_allergy",
-		"妹は病院で働いています":                "younger_sister hospital work",
-		"여동생은 병원에서 일해요":              "sister hospital work",
-		"Docker 容器":                  `"Docker" container`,
-		"喆婳很喜欢狗":                     "(喆婳) like dog",
+		"Моя сестра работает врачом":           "sister work doctor",
+		"أختي تعمل طبيبة":                      "sister work doctor",
+		"我女儿对花生过敏":                             "daughter peanut_allergy",
+		"我女兒對花生過敏":                             "daughter peanut_allergy",
+		"妹は病院で働いています":                          "younger_sister hospital work",
+		"여동생은 병원에서 일해요":                        "sister hospital work",
+		"请买狗粮":                                 "buy dog_food",
+		"Docker 容器":                            `"Docker" container`,
+		"喆婳很喜欢狗":                               "(喆婳) like dog",
 	} {
 		if got := read(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)

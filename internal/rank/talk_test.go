@@ -76,3 +76,36 @@ func sum(text, beside rank.Text, s rank.Settings) float64 {
 	beside.Beside = [4]int{rank.None, rank.None, rank.None, rank.None}
 	return rank.Score([]rank.Text{text, beside}, s)[0].Sum()
 }
+
+// A note that is no part of a talk gets a fifth more for similarity, and less for words. This fades in longer passages, and
+// there is none of it by one signal alone.
+func TestNotes(t *testing.T) {
+	s := rank.Settings{VectorWeight: 0.5, Sequences: true, Scale: rank.Scale{Unrelated: 0, Alike: 1}}
+	plain := rank.Text{Similarity: 1, Embedded: true}
+	score := func(beside, text rank.Text, s rank.Settings) float64 {
+		text.Beside = [4]int{rank.None, 1, rank.None, rank.None}
+		return rank.Score([]rank.Text{text, beside}, s)[0].Vector
+	}
+	for name, c := range map[string]struct {
+		text, beside rank.Text
+		want         float64
+	}{
+		"a note":                {plain, plain, 0.6},
+		"one that asks":         {rank.Text{Similarity: 1, Embedded: true, Asks: true}, plain, 0.5},
+		"one to others":         {rank.Text{Similarity: 1, Embedded: true, ToOthers: true}, plain, 0.5},
+		"one that asks others":  {rank.Text{Similarity: 1, Embedded: true, AsksYou: true}, plain, 0.5},
+		"one beside a question": {plain, rank.Text{Asks: true}, 0.5},
+		"a long one":            {rank.Text{Similarity: 1, Embedded: true, Long: 1}, plain, 0.8 * 0.65},
+		"a longer one":          {rank.Text{Similarity: 1, Embedded: true, Long: 0.5}, plain, 0.9 * 0.5 * 1.25},
+	} {
+		c.beside.Beside = [4]int{rank.None, rank.None, rank.None, rank.None}
+		if got := score(c.beside, c.text, s); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	alone := s
+	alone.Sequences = false
+	if got := score(plain, plain, alone); got != 0.5 {
+		t.Errorf("without sequences: %v, want 0.5", got)
+	}
+}
