@@ -108,7 +108,7 @@ func (l *lexicon) find(word string) string {
 	// What somebody does begins by who does it. Lists have the form of "he".
 	first, size := utf8.DecodeRuneInString(word)
 	if strings.ContainsRune("تنا", first) && len(word) > 3*size {
-		return l.mean("ي" + word[size:])
+		return l.find("ي" + word[size:])
 	}
 	return ""
 }

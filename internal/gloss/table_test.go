@@ -68,7 +68,9 @@ func tableOf(code, list string) string {
 	}
 	var table strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(means)) {
-		table.WriteString(key + "=" + means[key] + "\n")
+		if strings.HasPrefix(key, stemMark) || means[stemMark+l.stem(key)] != means[key] { // else its stem says so
+			table.WriteString(key + "=" + means[key] + "\n")
+		}
 	}
 	return table.String()
 }
