@@ -84,7 +84,8 @@ var mayImport = map[string][]string{
 	"internal/token":        {},
 	"internal/vector":       {},
 	"internal/wordpiece":    {},
-	"embedding":             {"", "embedding/transformer", "internal/remote", "internal/retrieval", "internal/vector", "internal/wordpiece"},
+	"internal/gloss":        {"internal/retrieval"},
+	"embedding":             {"", "embedding/transformer", "internal/gloss", "internal/remote", "internal/retrieval", "internal/vector", "internal/wordpiece"},
 	"embedding/transformer": {"", "internal/cores", "internal/jsonform", "internal/oserror", "internal/plainfile", "internal/wordpiece"},
 	"llm":                   {"", "internal/remote"},
 	"internal/child":        {},
@@ -254,7 +255,7 @@ func TestAdaptersUseTheRootPackage(t *testing.T) {
 func TestOnlyWiringMakesPrincipals(t *testing.T) {
 	makes := regexp.MustCompile(`\bloci\.(NewTenant|NewPrincipal|SystemTenant)\(|\.AtAgent\(`)
 	may := regexp.MustCompile(`^(cmd/loci|internal/config|bench|tests|examples|auth|admin|backup|tools/peers)/|^(mcp|server)/identity\.go$|` +
-		`^store/(memory/memory|sqlite/name|sqlite/sqlite|copy|snapshot|postgres/postgres|internal/upkeep/upkeep)\.go$`)
+		`^store/(memory/memory|sqlite/name|sqlite/replace|sqlite/sqlite|copy|snapshot|postgres/postgres|internal/upkeep/upkeep)\.go$`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() && d.Name() == "testdata" {
 			return filepath.SkipDir // programs that made fixtures

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // nowhere only says that there is an embedder.
@@ -29,7 +31,7 @@ func TestRankByHand(t *testing.T) {
 		return Hit{ID: ID{id}, CreatedAt: at.Add(-time.Duration(age) * time.Hour),
 			Keyword: 10 * share, KeywordRank: 1,
 			KeywordShare: share, Covered: covered,
-			Similarity: similarity, Embedded: !math.IsNaN(similarity)}
+			Similarity: similarity, Embedded: !math.IsNaN(similarity), Traits: said}
 	}
 	none := math.NaN()
 	for name, c := range map[string]struct {
@@ -184,12 +186,15 @@ func TestNeighboursCountByWhatTheyHold(t *testing.T) {
 	}
 }
 
+// said is what a text has that speaks to somebody: in a note similarity would weigh more.
+const said = retrieval.AsksYou
+
 // Similarity weighs as much as the embedder knows of the query, in mode Hybrid.
 func TestWhatTheEmbedderDoesNotKnowWeighsLess(t *testing.T) {
 	e := ranking(SearchOptions{VectorWeight: 0.8})
 	hits := []Hit{
-		{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true},
-		{ID: ID{'b'}, Similarity: 0.75, Embedded: true},
+		{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true, Traits: said},
+		{ID: ID{'b'}, Similarity: 0.75, Embedded: true, Traits: said},
 	}
 	for _, c := range []struct {
 		mode           Mode
@@ -236,8 +241,8 @@ func TestLongPassagesByHand(t *testing.T) {
 		{Hybrid, 0, 1, 1, 0}, {Keyword, 0.5, 1, 1, 0}, {Semantic, 0.5, 1, 0, 1},
 	} {
 		hits := []Hit{
-			{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true, Long: c.long},
-			{ID: ID{'b'}, Similarity: 0.75, Embedded: true, Long: c.long},
+			{ID: ID{'a'}, KeywordShare: 1, Covered: 1, Embedded: true, Long: c.long, Traits: said},
+			{ID: ID{'b'}, Similarity: 0.75, Embedded: true, Long: c.long, Traits: said},
 		}
 		for _, r := range ranking(SearchOptions{VectorWeight: c.weight}).rank(hits, c.mode, knowing(1)) {
 			if want := map[byte]float64{'a': c.words, 'b': c.similar}[r.ID[0]]; math.Abs(sumOf(r.score)-want) > 1e-9 {
@@ -321,7 +326,7 @@ func TestTogetherByHand(t *testing.T) {
 		"where nothing is asked for": {"ok", Hybrid, 0.75, 0, 0.025},
 	} {
 		hits := []Hit{{ID: ID{'a'}, Similarity: 0.45, Embedded: true, VectorRank: 1, Sequence: "talk", Signer: "ann",
-			Together: c.together, Long: c.long}}
+			Together: c.together, Long: c.long, Traits: said}}
 		p := knowing(1)
 		p.Text = c.query
 		best := ranking(SearchOptions{VectorWeight: 0.5}).rank(hits, c.mode, p)[0]
@@ -332,7 +337,7 @@ func TestTogetherByHand(t *testing.T) {
 	// What the next one gets of it is by its own similarity.
 	hits := []Hit{
 		{ID: ID{'a'}, Covered: 1, Similarity: 0.45, Embedded: true, Sequence: "talk", Signer: "ann", Together: 0.75,
-			VectorRank: 1},
+			VectorRank: 1, Traits: said},
 		{ID: ID{'b'}, Similarity: 0.45, Embedded: true, Sequence: "talk", Neighbours: [4]ID{{}, {'a'}}, VectorRank: 2},
 	}
 	p := knowing(1)

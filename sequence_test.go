@@ -137,7 +137,7 @@ func TestTheEmbedderSaysWhatItKnows(t *testing.T) {
 		locitest.Save(t, m, text)
 	}
 	for _, known := range []float64{1, 0.5, 0} {
-		want := known * loci.DefaultVectorWeight * 1.2 // in notes
+		want := inNotes(known * loci.DefaultVectorWeight)
 		e.known = known
 		x := locitest.Search(t, m, loci.Query{Text: "zebra"}).Matches[0].Explain
 		if diff := x.VectorPart - want; diff > 1e-9 || diff < -1e-9 {

@@ -15,8 +15,9 @@ const (
 	assistantPart = 0.7 // of its own score, for what an assistant said
 
 	// Who talks says words again that others said, and a question has words of whatever it is about. A note that
-	// nobody says to anybody has words of its own: similarity weighs so much more of its weight, where passages are short.
-	noteVectors = 0.2
+	// nobody says to anybody has words of its own: similarity weighs so much more times its weight and that of words, where
+	// passages are short. At 0.5 each that is 0.6.
+	noteVectors = 0.4
 
 	// Where passages are long some of a query's words stand in many of them, and each is
 	// a little like every query: there similarity weighs more, and a sum says less.
@@ -271,11 +272,10 @@ func own(t *Text, s *Settings) (p Parts) {
 	}
 	part := 1.0
 	if s.Sequences && s.VectorWeight > 0 {
-		more := float64(longVectors * t.Long)
-		if t.note {
-			more += float64(noteVectors * (1 - t.Long))
+		weight = min(1, weight*(1+float64(longVectors*t.Long)))
+		if t.note { // some of what words weigh, so that they always weigh something
+			weight += float64(float64(noteVectors*(1-t.Long)) * float64(weight*(1-weight)))
 		}
-		weight = min(1, weight*(1+more))
 		part = 1 - float64((1-longPart)*t.Long)
 	}
 	p.Keyword = part * (1 - weight) * min(1, t.KeywordShare) * math.Pow(t.Covered, coveragePower)

@@ -96,7 +96,7 @@ func TestNotes(t *testing.T) {
 		"one that asks others":  {rank.Text{Similarity: 1, Embedded: true, AsksYou: true}, plain, 0.5},
 		"one beside a question": {plain, rank.Text{Asks: true}, 0.5},
 		"a long one":            {rank.Text{Similarity: 1, Embedded: true, Long: 1}, plain, 0.8 * 0.65},
-		"a longer one":          {rank.Text{Similarity: 1, Embedded: true, Long: 0.5}, plain, 0.9 * 0.5 * 1.25},
+		"a longer one":          {rank.Text{Similarity: 1, Embedded: true, Long: 0.5}, plain, 0.9 * (0.575 + 0.2*0.575*0.425)},
 	} {
 		c.beside.Beside = [4]int{rank.None, rank.None, rank.None, rank.None}
 		if got := score(c.beside, c.text, s); math.Abs(got-c.want) > 1e-9 {
