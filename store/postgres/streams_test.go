@@ -33,7 +33,8 @@ func TestPagesReadWhatTheyShow(t *testing.T) {
 			id := loci.NewID()
 			one := creation(id)
 			r := &one.Put[0].Record
-			r.Namespace, r.CreatedAt = loci.Namespace{"user", fmt.Sprint("u", k)}, at.Add(time.Duration(n*100+k)*time.Millisecond)
+			r.Namespace = loci.Namespace{"user", fmt.Sprint("u", k)}
+			r.CreatedAt = at.Add(time.Duration(n*100+k) * time.Millisecond)
 			r.UpdatedAt, one.Events[0].Namespace = r.CreatedAt, r.Namespace
 			c.Put, c.Events, ids = append(c.Put, one.Put...), append(c.Events, one.Events...), append(ids, id)
 		}
@@ -62,7 +63,8 @@ func TestPagesReadWhatTheyShow(t *testing.T) {
 		} {
 			cursor := ""
 			for page := range 3 {
-				records, next, err := s.Records(t.Context(), tn, f, loci.Page{Limit: limit, Cursor: cursor, Order: order})
+				p := loci.Page{Limit: limit, Cursor: cursor, Order: order}
+				records, next, err := s.Records(t.Context(), tn, f, p)
 				if err != nil || len(records) != limit {
 					t.Fatalf("page %d: %d records, %v", page, len(records), err)
 				}
@@ -108,7 +110,7 @@ func rowsRead(t *testing.T, url, sql string, args []any) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context()) //nolint:errcheck // it has read
+	defer conn.Close(t.Context())
 	args = slices.Clone(args)
 	for i, arg := range args {
 		if id, ok := arg.(loci.ID); ok {
