@@ -83,6 +83,12 @@ func (o *Options) Shelve(from, book int, now bool) *Options {
 	return o
 }
 
+// Stream makes lists read each namespace with more than so many records by itself.
+func (o *Options) Stream(from int) *Options {
+	o.streamFrom = from
+	return o
+}
+
 // Forget makes every search take up what is kept.
 func (o *Options) Forget() *Options {
 	o.keep.Forget = true

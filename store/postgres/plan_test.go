@@ -50,6 +50,7 @@ func checkPlans(t *testing.T) {
 	if os.Getenv("LOCI_LONG") != "" {
 		tenants = 1000 // a million records
 	}
+	listInStreams(t)
 	tn := locitest.Tenant(t, "plans")
 	keys := fmt.Sprintf(`SELECT CASE WHEN n = 1 THEN '\x%x'::bytea ELSE substr(sha256(int8send(n)), 1, 16) END
 		FROM generate_series(1, %d) n`, postgres.KeyOf(tn), tenants)
@@ -82,6 +83,33 @@ func checkPlans(t *testing.T) {
 		t.Errorf("%d statements were looked at; that is not all there are", asked)
 	}
 	t.Logf("%d statements, %d records", asked, tenants*1000)
+}
+
+// listInStreams lists two namespaces with more records than are sorted, so that the statement is seen.
+func listInStreams(t *testing.T) {
+	t.Helper()
+	d, giveBack := database(t)
+	t.Cleanup(giveBack)
+	s := openWith(t, d.Server, (&postgres.Options{}).Stream(1))
+	tn := locitest.Tenant(t, "streams")
+	for n := range 6 {
+		c := creation(loci.NewID())
+		c.Put[0].Record.Namespace = loci.Namespace{"user", string(rune('a' + n%2))}
+		c.Events[0].Namespace = c.Put[0].Record.Namespace
+		if err := s.Apply(t.Context(), tn, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := false
+	postgres.Observe(func(sql string, args []any) {
+		watch(sql, args)
+		merged = merged || strings.Contains(sql, "UNION ALL (SELECT r.id")
+	})
+	defer postgres.Observe(watch)
+	found, _, err := s.Records(t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 6})
+	if err != nil || len(found) != 6 || !merged {
+		t.Fatalf("%d records, %v, merged %t", len(found), err, merged)
+	}
 }
 
 // checkPlansOfAll requires that a page over all tenants costs no more than its rows: an index

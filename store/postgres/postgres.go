@@ -50,8 +50,9 @@ type Options struct {
 	IndexCacheSize     int64
 	IndexCacheOptional bool // where IndexCache cannot be used, they are kept in memory
 
-	keep  follow.Keep          // except what is above
-	clock func() time.Duration // of [follow.Search]
+	keep       follow.Keep          // except what is above
+	clock      func() time.Duration // of [follow.Search]
+	streamFrom int                  // 0: the constant of that name
 }
 
 const (

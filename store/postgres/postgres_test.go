@@ -148,9 +148,9 @@ func openWith(t testing.TB, url string, opts *postgres.Options) *postgres.Store 
 }
 
 // inSegments are options with which everything is kept in small segments, in a folder that the
-// stores of a test share.
+// stores of a test share, and lists of more than two records are merged.
 func inSegments(dir string) *postgres.Options {
-	return (&postgres.Options{IndexCache: dir, IndexCacheSize: 1 << 20}).Shelve(1, 3, true).Forget()
+	return (&postgres.Options{IndexCache: dir, IndexCacheSize: 1 << 20}).Shelve(1, 3, true).Forget().Stream(1)
 }
 
 // open opens an empty store.

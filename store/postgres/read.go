@@ -49,8 +49,15 @@ func (r *reading) records(
 	columns string, filter *loci.Filter, after *place, order loci.Order, wanted int, yield func(*loci.Record) bool,
 ) error {
 	limit := wanted
+	in, err := r.streams(filter, order, limit)
+	if err != nil {
+		return err
+	}
 	for {
 		q, exact := listing(r.t, columns, filter, after, order, limit)
+		if in != nil {
+			q, exact = merged(r.t, columns, filter, in, after, order, limit)
+		}
 		found, err := r.page(q, exact)
 		if err != nil {
 			return err

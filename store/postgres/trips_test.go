@@ -57,6 +57,12 @@ func TestRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	page := func() {
+		everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+		if _, _, err := s.Records(t.Context(), tn, everywhere, loci.Page{Limit: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	overtaken := false // the next read
 	postgres.Observe(func(sql string, args []any) {
 		if seen.LoadOrStore(sql, args); overtaken && strings.HasSuffix(sql, "READ ONLY") {
@@ -100,6 +106,7 @@ func TestRoundTrips(t *testing.T) {
 		{"a save after another server's", func() { save(other) }, func() { save(s) }, 2},
 		{"a save of a note through the engine", func() { note() }, note, 2},
 		{"a context through the engine", block, block, 1},
+		{"a page of a small tenant", page, page, 1},
 	} {
 		least := int64(1 << 40) // a connection that had nothing to do for a second is asked whether it lives
 		for try := 0; try < 5 && least > one.want; try++ {

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci"
+)
+
+const (
+	// maxStreams bounds the namespaces of a list that is merged. Beyond, all of it is sorted.
+	maxStreams = 64
+
+	// streamFrom is how many records of a namespace a list leaves in the order of their index
+	// rather than sorts: to plan and begin a stream costs about as much as sorting these.
+	streamFrom = 256
+
+	// maxPreparedStreams bounds the streams of a statement that is prepared, as the database keeps its plan.
+	maxPreparedStreams = 8
+)
+
+// Streams are the namespaces that a list by time reaches: the index on places has the records
+// of each one in the list's order, so that a page need not read and sort those of all.
+type streams struct {
+	large []int64 // each is read by itself, in its order, as far as the page goes
+	small []int64 // with few records each, which are sorted together
+}
+
+// mergeable reports whether a page by time is read in streams: it spans namespaces, and nothing in
+// the filter finds its few records sooner.
+func mergeable(f *loci.Filter, order loci.Order, limit int) bool {
+	sought := len(f.IDs) > 0 || f.Slot != nil || !f.Slots.IsZero() || f.Expired || !f.Due.IsZero() ||
+		f.Waning || f.Ended || f.Gone
+	return !order.BySlot() && limit <= mostRows && !sought && (!f.Exact || len(f.Within) > 1)
+}
+
+// streams looks for the namespaces of a list; nil: it is sorted. Where the tenant is known to
+// have few records nothing is asked, as sorting them takes no longer than the question.
+func (r *reading) streams(filter *loci.Filter, order loci.Order, limit int) (out *streams, err error) {
+	from := cmp.Or(r.s.opts.streamFrom, streamFrom)
+	if !mergeable(filter, order, limit) {
+		return nil, nil
+	}
+	if made := r.t.names.Past().Events; made > 0 && made < int64(4*from) {
+		return nil, nil
+	}
+	found, many := &streams{}, false
+	q := selectStreams(r.t, filter, from)
+	q.row = func(row row) error {
+		number := row.int(0)
+		switch {
+		case row.int(1) > maxStreams:
+			many = true
+		case row.bool(2):
+			found.large = append(found.large, number)
+		default:
+			found.small = append(found.small, number)
+		}
+		return nil
+	}
+	if err := r.query(q); err != nil || many {
+		return nil, err
+	}
+	return found, nil
+}
+
+// selectStreams asks for the namespaces that a filter reaches, how many they are, and whether each has
+// more than so many records. Of too many namespaces nothing is counted.
+func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
+	c := about(t)
+	c.add("tenant = $1 AND key_head IS NOT NULL")
+	everywhere := slices.ContainsFunc(filter.Within, func(n loci.Namespace) bool { return len(n) == 0 })
+	switch {
+	case filter.Exact:
+		c.within("n", filter.Within, true, &t.names)
+	case !everywhere:
+		either := []string{"FALSE"}
+		for _, n := range filter.Within {
+			either = append(either, c.below(n.Key()))
+		}
+		c.add("(" + strings.Join(either, " OR ") + ")")
+	}
+	return stmt{
+		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN FALSE ELSE EXISTS " +
+			"(SELECT 1 FROM loci.record WHERE tenant = $1 AND namespace = s.n OFFSET " + c.arg(from) + ") END " +
+			"FROM (SELECT n, count(*) OVER () AS many FROM (SELECT n FROM loci.namespace WHERE " + c.String() +
+			" LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
+		args: c.args,
+	}
+}
+
+// merged is [listing] for a list by time over streams: the database reads of each no more than the
+// page takes. Few streams are rounded up, so that there are few statements to prepare.
+func merged(
+	t *tenant, columns string, filter *loci.Filter, in *streams, after *place, order loci.Order, limit int,
+) (q stmt, exact bool) {
+	c := about(t)
+	by := c.byTime(after, order == loci.OldestFirst)
+	f := *filter
+	f.Within, f.Exact = []loci.Namespace{{}}, false
+	exact = c.where(&f, &t.names)
+	of := "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " AND r.namespace = "
+	end := " ORDER BY " + by + " LIMIT " + c.arg(limit)
+	switch {
+	case len(in.large) == 0:
+		q.sql = of + "ANY(" + c.arg(in.small) + ")" + end
+	case len(in.large) == 1 && len(in.small) == 0:
+		q.sql = of + c.arg(in.large[0]) + end
+	default:
+		large := slices.Clone(in.large)
+		if q.once = len(large) > maxPreparedStreams; !q.once {
+			for len(large) < 1<<bits.Len(uint(len(large)-1)) {
+				large = append(large, 0) // none has this number
+			}
+		}
+		arms := []string{"(" + of + "ANY(" + c.arg(append([]int64{}, in.small...)) + ")" + end + ")"}
+		for _, number := range large {
+			arms = append(arms, "("+of+c.arg(number)+end+")")
+		}
+		q.sql = "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") r" + end
+	}
+	q.args = c.args
+	return q, exact
+}
