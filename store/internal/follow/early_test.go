@@ -260,3 +260,28 @@ func TestEarlySearchesAreNoted(t *testing.T) {
 		}
 	})
 }
+
+// A search that others have brought the index up to date for knows that it shows what they read. It does not show what
+// the search itself looked at after that, in vain: who begins later would miss what was written in between.
+func TestWhatOthersReadIsNoNewerForALaterLook(t *testing.T) {
+	x, s := newIndex(t)
+	now := time.Hour // later than all that was seen
+	q := s.search()
+	q.Clock = func() time.Duration { return now }
+	q.Begin()
+	now += 10
+	_, served, err := x.MatchPresent(t.Context(), q, func(func()) (batch.State, error) {
+		return batch.State{Seq: 12, NameKey: key, Line: 3}, nil
+	})
+	if served || err != nil {
+		t.Fatal(served, err)
+	}
+	before := int64(now - 5)
+	x.seen.Store(before) // as another one does, which read the state before
+	if _, err := x.MatchAfter(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if seen := x.seen.Load(); seen != before {
+		t.Errorf("the index is known to show what the database had at %d, want %d", seen, before)
+	}
+}

@@ -151,19 +151,21 @@ func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) 
 // index may already be ahead of what this call read; never behind.
 func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool, err error) {
 	shows := func() bool { return x.shows(st) }
-	if hits, served, err = x.matchIf(q, shows); err != nil || served || !x.takeOwn(q) {
+	at := max(q.at, q.looked)
+	if hits, served, err = x.matchIf(q, at, shows); err != nil || served || !x.takeOwn(q) {
 		return hits, served, err
 	}
-	return x.matchIf(q, shows)
+	return x.matchIf(q, at, shows)
 }
 
-// matchIf searches if the index shows what the search must see and holds all that is needed.
-func (x *Index) matchIf(q *Search, shows func() bool) (hits []loci.Hit, served bool, err error) {
+// matchIf searches if the index shows what the search must see and holds all that is needed. What it shows was read at a
+// moment or later; 0: only others know when.
+func (x *Index) matchIf(q *Search, at time.Duration, shows func() bool) (hits []loci.Hit, served bool, err error) {
 	fault, err := files.Faultless(func() (err error) {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
 		if served = shows() && x.serves(&q.Probe, &q.Filter); served {
-			raise(&x.seen, int64(max(q.at, q.looked)))
+			raise(&x.seen, int64(at))
 			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 		}
 		return err
@@ -201,12 +203,12 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 		need = ticket{}
 		var st batch.State
 		var ready []*publication
-		shows := func() bool { return x.shows(&st) }
+		shows, at := func() bool { return x.shows(&st) }, max(q.at, q.looked)
 		err = faultless(func() (err error) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			if x.caughtUp(q) && x.serves(&q.Probe, &q.Filter) {
-				shows = func() bool { return x.caughtUp(q) }
+				shows, at = func() bool { return x.caughtUp(q) }, 0 // perhaps before this search looked
 				return nil
 			}
 			need, busy, err = x.bring(ctx, q, before.Pins(), &st)
@@ -225,7 +227,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 		}
 		if err == nil && busy == nil {
 			served := false
-			if hits, served, err = x.matchIf(q, shows); err != nil || served {
+			if hits, served, err = x.matchIf(q, at, shows); err != nil || served {
 				return hits, err
 			}
 			continue

@@ -240,7 +240,7 @@ func (x *Index) MatchPresent(ctx context.Context, q *Search, look Look) (hits []
 	case err != nil:
 		return nil, false, err
 	case st == nil:
-		return x.matchIf(q, func() bool { return x.caughtUp(q) })
+		return x.matchIf(q, 0, func() bool { return x.caughtUp(q) })
 	case e.answers(x, q, st):
 		return e.hits, true, nil
 	}

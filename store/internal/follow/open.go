@@ -134,7 +134,7 @@ func matchNow[T any](
 		}
 	}
 	if q.Begin() { // what the call's first question has seen is seen
-		if hits, served, err = x.matchIf(q, func() bool { return x.caughtUp(q) }); err != nil || served {
+		if hits, served, err = x.matchIf(q, 0, func() bool { return x.caughtUp(q) }); err != nil || served {
 			return x, hits, served, err
 		}
 	}
