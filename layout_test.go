@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"internal/condition":    {"internal/jsonform"},
 	"internal/cores":        {},
 	"internal/decay":        {},
+	"internal/effort":       {},
 	"internal/fence":        {},
 	"internal/fit":          {},
 	"internal/generation":   {},

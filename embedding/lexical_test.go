@@ -8,14 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unicode"
 
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
-	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/internal/effort"
 )
 
 func embed(t testing.TB, texts ...string) [][]float32 {
@@ -147,24 +146,8 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestTimeIsLinear(t *testing.T) {
 	for name, unit := range map[string]string{"words": "some words and others, ", "one word": "abcdefghij", "marks": "e\u0301\u0302", "Chinese": "绿茶喜欢"} {
-		took := func(size int) time.Duration {
-			text := strings.Repeat(unit, size/len(unit))
-			best := time.Hour
-			for range 3 {
-				start := locitest.ProcessorTime(t)
-				embed(t, text)
-				best = min(best, locitest.ProcessorTime(t)-start)
-			}
-			return best
-		}
-		// Quadratic time would make it 64 times; the margin is for a collection of garbage.
-		small, large := took(32<<10), took(256<<10)
-		for tries := 0; tries < 5 && large > 30*small+50*time.Millisecond; tries++ {
-			small, large = min(small, took(32<<10)), min(large, took(256<<10))
-		}
-		if large > 30*small+50*time.Millisecond {
-			t.Errorf("%s: 32 KiB took %v, 256 KiB %v", name, small, large)
-		}
+		// Quadratic time would make it 64 times.
+		effort.Grows(t, name, 32<<10, 256<<10, 30, func(size int) { embed(t, strings.Repeat(unit, size/len(unit))) })
 	}
 }
 

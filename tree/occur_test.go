@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/loci-memory/loci/internal/effort"
 )
 
 // A text is found where package strings finds it, short or long, and replaced as there.
@@ -48,24 +49,11 @@ func TestPlaces(t *testing.T) {
 
 // To look for a long text that nearly occurs again and again takes time with the size of both.
 func TestPlacesInLinearTime(t *testing.T) {
-	took := func(size int) time.Duration {
+	// Quadratic time would make it 64 times.
+	effort.Grows(t, "a look for half of it", 64<<10, 512<<10, 40, func(size int) {
 		text := strings.Repeat("is not never no ", size/16)
-		start := time.Now()
 		if at := apart(text+"END", text[:size/2]+"END"); len(at) != 1 {
 			t.Errorf("found at %v", at)
 		}
-		return time.Since(start)
-	}
-	// Quadratic time would make it 64 times. The least of several runs is taken, as many as
-	// a busy machine needs.
-	small, large := time.Hour, time.Hour
-	for began := time.Now(); time.Since(began) < 10*time.Second; {
-		small, large = min(small, took(64<<10)), min(large, took(512<<10))
-		if large <= 40*small+time.Millisecond {
-			break
-		}
-	}
-	if large > 40*small+time.Millisecond {
-		t.Errorf("64 KiB took %v, 512 KiB %v", small, large)
-	}
+	})
 }

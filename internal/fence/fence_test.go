@@ -2,10 +2,12 @@ package fence
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/effort"
 )
 
 // TestFence: each piece of a text that would act as part of a prompt becomes plain text.
@@ -84,25 +86,12 @@ func TestQuery(t *testing.T) {
 // A text of eight times the length takes about eight times as long, whatever it repeats.
 func TestTimeIsLinear(t *testing.T) {
 	for _, unit := range []string{"<", "<1", "< <", "`", "``a", "~~~", "[", "#", "1.", "\u200b", "é"} {
-		took := func(size int) time.Duration {
+		// Quadratic time would make it 64 times.
+		effort.Grows(t, strconv.Quote(unit), 16<<10, 128<<10, 24, func(size int) {
 			text := strings.Repeat(unit, size/len(unit))
-			start := time.Now()
 			Text(text)
 			Label(text)
-			return time.Since(start)
-		}
-		// Quadratic time would make it 64 times. The least of several runs is taken, as
-		// many as a busy machine needs.
-		small, large := time.Hour, time.Hour
-		for began := time.Now(); time.Since(began) < 10*time.Second; {
-			small, large = min(small, took(16<<10)), min(large, took(128<<10))
-			if large <= 24*small+time.Millisecond {
-				break
-			}
-		}
-		if large > 24*small+time.Millisecond {
-			t.Errorf("%q: 16 KiB took %v, 128 KiB %v", unit, small, large)
-		}
+		})
 	}
 }
 

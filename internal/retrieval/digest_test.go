@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/loci-memory/loci/internal/effort"
 )
 
 func TestSentences(t *testing.T) {
@@ -180,21 +181,9 @@ func TestDigestTimeIsLinear(t *testing.T) {
 		take  bool
 	}{{1, true}, {1, false}, {26, true}, {26, false}} {
 		few, many := said(500, c.words), said(4000, c.words)
-		took := func(claims []Claim) time.Duration {
-			start := time.Now()
-			Digest(claims, func(int) bool { return c.take })
-			return time.Since(start)
+		digest := func(claims []Claim) func() {
+			return func() { Digest(claims, func(int) bool { return c.take }) }
 		}
-		// Quadratic time would make it 64 times. The least of several runs is taken, as
-		// many as a busy machine needs.
-		small, large := time.Hour, time.Hour
-		for began := time.Now(); time.Since(began) < 10*time.Second; {
-			if small, large = min(small, took(few)), min(large, took(many)); large <= 24*small {
-				break
-			}
-		}
-		if large > 24*small {
-			t.Errorf("%+v: 500 claims took %v, 4000 %v", c, small, large)
-		}
+		effort.AtMost(t, fmt.Sprintf("%+v", c), 24, digest(few), digest(many)) // quadratic time would make it 64 times
 	}
 }

@@ -1,12 +1,13 @@
 package secret_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/internal/effort"
 	"github.com/loci-memory/loci/internal/secret"
 )
 
@@ -175,27 +176,14 @@ func TestTimeIsLinear(t *testing.T) {
 	units := []string{"eyJ", "eyJhbGciOiJIUzI1.", "eyJhbGciOiJI-", "sig=", "authorization: ", "token=a1b2c3d4(", "hf_a", "sk-", "password=", "password: a", "://", "://a:b@", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----a:",
 		"-----BEGIN PRIVATE KEY----- -----END ", "::::", "host=password=", "a@tcp(", "12345678:AA", "Bearer ", "--password ", "=", "pwd=x1", "AIza" + mixed[:34] + "-", "a--", "A:-----BEGIN PRIVATE KEY-----\n", strings.Repeat("x", 1000) + "@"}
 	for _, unit := range units {
-		took := func(size int) time.Duration {
+		// Quadratic time would make it 64 times.
+		effort.Grows(t, strconv.Quote(unit), 16<<10, 128<<10, 40, func(size int) {
 			text := strings.Repeat(unit, size/len(unit))
 			if strings.HasSuffix(unit, "x@") { // each pass must not find a part of one password alone
 				text = "a://u:" + text
 			}
-			start := time.Now()
 			secret.Redact(text)
-			return time.Since(start)
-		}
-		// Quadratic time would make it 64 times. The least of several runs is taken, as
-		// many as a busy machine needs.
-		small, large := time.Hour, time.Hour
-		for began := time.Now(); time.Since(began) < 10*time.Second; {
-			small, large = min(small, took(16<<10)), min(large, took(128<<10))
-			if large <= 40*small+time.Millisecond {
-				break
-			}
-		}
-		if large > 40*small+time.Millisecond {
-			t.Errorf("%q: 16 KiB took %v, 128 KiB %v", unit, small, large)
-		}
+		})
 	}
 }
 

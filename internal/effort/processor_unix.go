@@ -1,6 +1,6 @@
 //go:build unix
 
-package locitest
+package effort
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package locitest
+package effort
 
 import (
 	"testing"
