@@ -149,9 +149,12 @@ type reader struct {
 	asked bool // its words may be misspelt
 }
 
-// readWord reads a word that stands alone, and may be a name.
+// readWord reads a word that stands alone, and may be a name. One of German or Dutch that is not known may be two in one.
 func (r *reader) readWord(word string, name bool, l *lexicon) {
 	w := Word{Text: word, In: l.code, English: l.find(word), Small: retrieval.SmallIn(l.code, word)}
+	if w.English == "" && !w.Small && (l.code == retrieval.German || l.code == retrieval.Dutch) {
+		w.English = l.compound(word)
+	}
 	if r.asked && w.English == "" && !w.Small && !name {
 		w.English = l.near(word)
 	}
@@ -185,24 +188,13 @@ func (r *reader) readLatin(text string, codes []string) {
 	for len(words) > 0 {
 		n, english := l.phrase(words)
 		if n == 0 {
-			r.readInLatin(words[0], name(), l)
+			r.readWord(words[0], name(), l)
 			n = 1
 		} else {
 			r.words = append(r.words, Word{Text: strings.Join(words[:n], " "), In: l.code, English: english})
 		}
 		words = words[n:]
 	}
-}
-
-// readInLatin reads a word of Latin letters: one that is not known, but written in one of two that are, is both.
-func (r *reader) readInLatin(word string, name bool, l *lexicon) {
-	if (l.code == retrieval.German || l.code == retrieval.Dutch) && l.find(word) == "" && !retrieval.SmallIn(l.code, word) {
-		if english := l.compound(word); english != "" {
-			r.words = append(r.words, Word{Text: word, In: l.code, English: english})
-			return
-		}
-	}
-	r.readWord(word, name, l)
 }
 
 // readCharacters reads characters of Chinese or Japanese, the longest word first. Those between that no word has are one

@@ -197,7 +197,8 @@ func (s *search) cover(sh *shard) {
 		matrix, rows := p.embeddings()
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
-			passages, matrix, nil, rows, p.alive().passages < len(passages), [2][]posting{}, nil, p.withTags(s.filter.Tags)})
+			passages, matrix, nil, rows, p.alive().passages < len(passages),
+			[2][]posting{}, nil, p.withTags(s.filter.Tags)})
 	}
 }
 
