@@ -24,10 +24,13 @@ func ofOthers(t *testing.T, p loci.Probe, texts ...string) (out []string) {
 	if err != nil || len(hits) != len(texts) {
 		t.Fatal(len(hits), err)
 	}
+	of := map[loci.ID]string{}
+	for i, text := range texts {
+		of[record(i, here, text).ID] = text
+	}
 	for _, h := range hits {
 		if h.OfOthers {
-			i := slices.IndexFunc(texts, func(text string) bool { return record(slices.Index(texts, text), here, text).ID == h.ID })
-			out = append(out, texts[i])
+			out = append(out, of[h.ID])
 		}
 	}
 	slices.Sort(out)
