@@ -89,8 +89,9 @@ type tokenizer struct {
 	previous  string // of a query: the word before, if only a space stands between
 	spaced    int    // where the next word must start for that
 
-	runStart, runEnd int // characters of CJK that are not yielded yet
-	runs             int // that were yielded
+	runStart, runEnd int  // characters of CJK that are not yielded yet
+	runs             int  // that were yielded
+	pointed          bool // of a query: it has pointed at somebody, as in 那位
 
 	chain    []string // words joined by one sort of sign
 	sign     byte     // between them; 0: none yet
@@ -363,7 +364,7 @@ func (t *tokenizer) endRun() {
 	}
 	var roles map[int]string // by where the pair begins
 	if t.query {
-		roles = rolesIn(run, t.text[:t.runEnd-len(run)])
+		roles = rolesIn(run, &t.pointed)
 	}
 	mark := func(i int) bool { return i < 0 || i >= len(function) || function[i] }
 	_, width := utf8.DecodeRuneInString(run)

@@ -101,31 +101,30 @@ func (t *tokenizer) bearRun(run string) {
 var pointing = []string{"那个", "那位", "这个", "这位"}
 
 // rolesIn says which roles a query names with the pairs of a run, by where these begin: the last two characters of each
-// role. said is what the query says before the run.
-func rolesIn(run, said string) (roles map[int]string) {
-	points := func(text string) bool {
-		return slices.ContainsFunc(pointing, func(p string) bool { return strings.Contains(text, p) })
-	}
-	for at := 0; at < len(run); {
+// role. It notes in pointed whether the query has pointed at somebody so far.
+func rolesIn(run string, pointed *bool) (roles map[int]string) {
+	for at, n := 0, 0; at < len(run); {
 		role, rest := chineseRole(run[at:])
 		for _, p := range pointing {
-			if behind, ok := strings.CutPrefix(run[at:], p); ok && role == "" {
+			if behind, ok := strings.CutPrefix(run[at:], p); ok {
+				*pointed = true
 				role, rest = leadingRole(behind)
 			}
 		}
-		if behind, ok := strings.CutPrefix(run[at:], "的"); ok && role == "" && (points(run[:at]) || points(said)) {
+		if behind, ok := strings.CutPrefix(run[at:], "的"); ok && *pointed {
 			role, rest = leadingRole(behind) // 那位做建筑师的同学
 		}
 		if role == "" {
 			_, width := utf8.DecodeRuneInString(run[at:])
-			at += width
+			at, n = at+width, n+1
 			continue
 		}
 		if roles == nil {
 			roles = map[int]string{}
 		}
-		at = len(run) - len(rest)
-		roles[utf8.RuneCountInString(run[:at])-2] = role
+		end := len(run) - len(rest)
+		at, n = end, n+utf8.RuneCountInString(run[at:end])
+		roles[n-2] = role
 	}
 	return roles
 }

@@ -41,11 +41,16 @@ func (sh *scoring) isAbout(e *seen) bool {
 func (s *search) follow(best place) {
 	sh := &s.parts[best.part]
 	e := sh.seen(best.entry)
+	looked := map[string]bool{}
 	for n := e.first; n < e.first+e.passages; n++ {
 		before := ""
 		for _, w := range sh.wordsOf(n) {
 			word, _ := sh.spelled(w &^ overlaid)
 			for _, name := range []string{word, before + word} { // of two characters, or a word
+				if looked[name] {
+					continue
+				}
+				looked[name] = true
 				if s.holders(retrieval.BearerTerm(name)) > 0 {
 					s.addAbout(name)
 				}
