@@ -57,7 +57,7 @@ func score(hits []Hit, s rank.Settings, p *probing) []scored {
 		h := &hits[i]
 		t := rank.Text{
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
-			Wish: h.Wish, Wanted: h.Wanted,
+			Wish: h.Wish, Wanted: h.Wanted, OfOthers: h.OfOthers,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered, Long: h.Long,
 			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}

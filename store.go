@@ -378,7 +378,7 @@ type Hit struct {
 	// weight of the query's words some passage holds, each word weighing its inverse document frequency.
 	KeywordShare, Covered float64
 	Wish                  float64          // how much it counts that it says how somebody wants things, 0 to 1
-	Wanted                bool             // the query asks for something that a Wish bears on
+	Wanted, OfOthers      bool             // the query asks for what a Wish bears on; is about somebody whom it names nowhere
 	Traits                retrieval.Traits // of a record with one passage
 
 	// Context and ContextCovered are the same two for the sequence of the record: its

@@ -1,6 +1,8 @@
 package embedding_test
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -58,6 +60,32 @@ func TestWordsOfOtherLanguagesAreWeighed(t *testing.T) {
 	mixed := "The restaurant 林晓 is in Berlin"
 	if !slices.Equal(rows(t, e, mixed)[0], rows(t, old, strings.ReplaceAll(mixed, "林晓", ""))[0]) {
 		t.Error("characters of a name that nobody knows change an English text")
+	}
+}
+
+// A misspelt word of a query counts as the one it stands for, in its vector with weights and without, and in what is known of it. One of
+// a text that is stored counts as its pieces.
+func TestMisspeltWordsOfAQueryCount(t *testing.T) {
+	e := builtin(t)
+	const right, wrong = "Wo ist der Schlüssel?", "Wo ist der Schlüsel?"
+	want := rows(t, e, right)[0]
+	got, err := e.EmbedQuery(t.Context(), wrong)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("the query has the cosine %v to the right one, %v", cosine(got, want), err)
+	}
+	if got := e.EmbedWeighed(wrong, func(string) float64 { return 1 }); !slices.Equal(got, want) {
+		t.Errorf("with weights it has the cosine %v", cosine(got, want))
+	}
+	if got := e.Knows(wrong); got != e.Knows(right) {
+		t.Errorf("%v of it is known", got)
+	}
+	if slices.Equal(rows(t, e, wrong)[0], want) {
+		t.Error("a stored text is mended, too: its vector belongs to another space then")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := e.EmbedQuery(ended, right); !errors.Is(err, context.Canceled) {
+		t.Errorf("a query of a call that ended: %v", err)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Static) Knows(text string) float64 {
 	}
 	ids := s.ids.Get().(*[]int32)
 	defer s.giveBack(ids)
-	if words := s.glosses(m, text, ids); words != nil {
+	if words := s.glosses(m, text, ids, gloss.Asked); words != nil {
 		return m.knowsOf(words, ids)
 	}
 	*ids = m.tokenizer.Append((*ids)[:0], text)

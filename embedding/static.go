@@ -125,13 +125,30 @@ func (s *Static) Embed(ctx context.Context, texts []string) ([][]float32, error)
 			return nil, err
 		}
 		rows[i] = backing[i*dims : (i+1)*dims : (i+1)*dims]
-		s.add(m, rows[i], text, ids, nil)
+		s.add(m, rows[i], s.glosses(m, text, ids, gloss.Words), text, ids, nil)
 		normalize(rows[i])
 	}
 	return rows, nil
 }
 
-// EmbedWeighed is Embed of one text with each word's vector times its weight. Nil: the
+// EmbedQuery is Embed of what somebody looks for: a misspelt word of another language counts as the one it stands for.
+func (s *Static) EmbedQuery(ctx context.Context, query string) ([]float32, error) {
+	m, err := s.load()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids := s.ids.Get().(*[]int32)
+	defer s.giveBack(ids)
+	row := make([]float32, s.header.Dims)
+	s.add(m, row, s.glosses(m, query, ids, gloss.Asked), query, ids, nil)
+	normalize(row)
+	return row, nil
+}
+
+// EmbedWeighed is EmbedQuery of one text with each word's vector times its weight. Nil: the
 // model is damaged, or no word of weight is left.
 func (s *Static) EmbedWeighed(text string, weight func(word string) float64) []float32 {
 	m, err := s.load()
@@ -141,16 +158,17 @@ func (s *Static) EmbedWeighed(text string, weight func(word string) float64) []f
 	ids := s.ids.Get().(*[]int32)
 	defer s.giveBack(ids)
 	row := make([]float32, s.header.Dims)
-	s.add(m, row, text, ids, weight)
+	s.add(m, row, s.glosses(m, text, ids, gloss.Asked), text, ids, weight)
 	if !normalize(row) {
 		return nil
 	}
 	return row
 }
 
-// add adds the vectors of a text's words to row, each times its weight; weight nil: as they are.
-func (s *Static) add(m *staticModel, row []float32, text string, ids *[]int32, weight func(word string) float64) {
-	words := s.glosses(m, text, ids)
+// add adds the vectors of a text's words to row, each times its weight; weight nil: as they are. words are its glosses.
+func (s *Static) add(
+	m *staticModel, row []float32, words []gloss.Word, text string, ids *[]int32, weight func(word string) float64,
+) {
 	if words == nil {
 		*ids = m.tokenizer.Append((*ids)[:0], text)
 		m.addWords(row, *ids, weight)
@@ -177,11 +195,13 @@ func (s *Static) add(m *staticModel, row []float32, text string, ids *[]int32, w
 }
 
 // glosses are the words of a text that is not all English; nil: it is, or is read as if it were.
-func (s *Static) glosses(m *staticModel, text string, ids *[]int32) []gloss.Word {
+func (s *Static) glosses(
+	m *staticModel, text string, ids *[]int32, read func(string, func(string) bool) []gloss.Word,
+) []gloss.Word {
 	if !s.glossy {
 		return nil
 	}
-	return gloss.Words(text, func(word string) bool {
+	return read(text, func(word string) bool {
 		*ids = m.tokenizer.Append((*ids)[:0], word)
 		return len(*ids) == 1
 	})

@@ -28,7 +28,13 @@ func (w *Word) Spelled() bool {
 
 // Words returns the parts of a text in order, or nil if nothing in it seems to be in another language than English.
 // english reports whether a folded word of Latin letters is one of English.
-func Words(text string, english func(word string) bool) []Word {
+func Words(text string, english func(word string) bool) []Word { return words(text, english, false) }
+
+// Asked are [Words] of what somebody looks for. A word that nobody knows may be a misspelt one there: it means what the only
+// word means that is one typing error away.
+func Asked(text string, english func(word string) bool) []Word { return words(text, english, true) }
+
+func words(text string, english func(word string) bool, asked bool) []Word {
 	codes, told := retrieval.Languages(text)
 	if !told && codes == nil {
 		codes = likely(retrieval.FoldWords(text), english)
@@ -36,7 +42,7 @@ func Words(text string, english func(word string) bool) []Word {
 	if codes == nil && !strings.ContainsFunc(text, tells) {
 		return nil
 	}
-	r := reader{words: []Word{}, kana: strings.ContainsFunc(text, isKana)}
+	r := reader{words: []Word{}, kana: strings.ContainsFunc(text, isKana), asked: asked}
 	for text != "" {
 		first, _ := utf8.DecodeRuneInString(text)
 		s := scriptOf(first)
@@ -54,9 +60,9 @@ func Words(text string, english func(word string) bool) []Word {
 		case hangul:
 			r.readKorean(retrieval.FoldWords(run))
 		case cyrillic:
-			r.readWord(retrieval.FoldWords(run), lexicons[retrieval.Russian])
+			r.readWord(retrieval.FoldWords(run), isNamed(run), lexicons[retrieval.Russian])
 		case arabicLetters:
-			r.readWord(retrieval.FoldWords(run), lexicons[retrieval.Arabic])
+			r.readWord(retrieval.FoldWords(run), false, lexicons[retrieval.Arabic])
 		}
 	}
 	return r.words
@@ -140,12 +146,26 @@ func isKana(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Kataka
 type reader struct {
 	words []Word
 	kana  bool // the text has some: it is Japanese
+	asked bool // its words may be misspelt
 }
 
-// readWord reads a word that stands alone.
-func (r *reader) readWord(word string, l *lexicon) {
-	small := retrieval.SmallIn(l.code, word)
-	r.words = append(r.words, Word{Text: word, In: l.code, English: l.find(word), Small: small})
+// readWord reads a word that stands alone, and may be a name. One of German or Dutch that is not known may be two in one.
+func (r *reader) readWord(word string, name bool, l *lexicon) {
+	w := Word{Text: word, In: l.code, English: l.find(word), Small: retrieval.SmallIn(l.code, word)}
+	if w.English == "" && !w.Small && (l.code == retrieval.German || l.code == retrieval.Dutch) {
+		w.English = l.compound(word)
+	}
+	if r.asked && w.English == "" && !w.Small && !name {
+		w.English = l.near(word)
+	}
+	r.words = append(r.words, w)
+}
+
+// isNamed reports whether a word has a capital as names have. Where a sentence begins every word has one, but there a
+// question mostly has a small word.
+func isNamed(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	return unicode.IsUpper(first)
 }
 
 // readLatin reads what stands between words of other scripts, in one of some languages.
@@ -158,26 +178,22 @@ func (r *reader) readLatin(text string, codes []string) {
 		r.words = append(r.words, Word{Text: text})
 		return
 	}
+	written := words
 	words = latinWords(retrieval.FoldWords(text))
 	l, _ := best(words, codes)
+	name := func() bool { // in German all nouns have a capital
+		at := len(written) - len(words)
+		return l.code != retrieval.German && at >= 0 && isNamed(written[at])
+	}
 	for len(words) > 0 {
 		n, english := l.phrase(words)
 		if n == 0 {
-			r.readInLatin(words[0], l)
+			r.readWord(words[0], name(), l)
 			n = 1
 		} else {
 			r.words = append(r.words, Word{Text: strings.Join(words[:n], " "), In: l.code, English: english})
 		}
 		words = words[n:]
-	}
-}
-
-// readInLatin reads a word of Latin letters: one that is not known, but written in one of two that are, is both.
-func (r *reader) readInLatin(word string, l *lexicon) {
-	r.readWord(word, l)
-	w := &r.words[len(r.words)-1]
-	if w.English == "" && !w.Small && (l.code == retrieval.German || l.code == retrieval.Dutch) {
-		w.English = l.compound(word)
 	}
 }
 

@@ -16,7 +16,10 @@ func vocabulary(word string) bool {
 
 // read is what the words of a text mean: what nobody knows in brackets, what is left as it is in quotes; without small words.
 func read(text string) string {
-	words := gloss.Words(text, vocabulary)
+	return meanings(gloss.Words(text, vocabulary))
+}
+
+func meanings(words []gloss.Word) string {
 	if words == nil {
 		return "English"
 	}
@@ -33,6 +36,34 @@ func read(text string) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// In what somebody looks for a word that nobody knows means what the only one means that a typing error makes of it. In a
+// text that is stored it means nothing, and a name or a short word does nowhere.
+func TestMisspeltWordsOfAQueryMeanWhatTheyStandFor(t *testing.T) {
+	for text, want := range map[string]string{
+		"Wo ist der Schlüsel":        "key",
+		"Wo ist der Schlüssle":       "key",
+		"Wo ist der Schlüsssel":      "key",
+		"Wo ist der Schlüssxl":       "key",
+		"Wo ist der Xchlüssel":       "(xchlussel)", // the first letter
+		"Wo ist der Schlüxxel":       "(schluxxel)", // two errors
+		"Wo ist der Hnd":             "(hnd)",
+		"Wo ist die Katzenbrille":    "cat_glasses",
+		"¿Dónde está la bilbioteca?": "library",
+		"Où est la bibliohtèque ?":   "bookcase/library",
+		"¿Dónde está Bilbioteca?":    "(bilbioteca)", // a name
+		"Где мой праспорт?":          "passport",
+		"Где мой Праспорт?":          "(праспорт)",
+		"Wo sind die Wohungen":       "apartment", // by its stem
+	} {
+		if got := meanings(gloss.Asked(text, vocabulary)); got != want {
+			t.Errorf("asked %q: %s, want %s", text, got, want)
+		}
+		if got := read(text); got == want && !strings.ContainsAny(want, "(_") {
+			t.Errorf("stored %q: %s, too", text, got)
+		}
+	}
 }
 
 func TestWords(t *testing.T) {

@@ -59,6 +59,10 @@ const (
 	// What a text is more like a question for a number or a time if it has one, where passages are short.
 	answerLike = 0.5
 
+	// What a note is less like a query about somebody if it names him nowhere: where many notes say the same of others, what
+	// it says is like the query and not what is asked for.
+	ofOthersLike = 0.3
+
 	// What is left of a turn in talk among people that ends with a question, and of one that says "you" and not "I":
 	// people tell of themselves. What stands behind a question to somebody gets so much more of it. All this
 	// fades where passages are long.
@@ -158,7 +162,8 @@ type Text struct {
 	OfOneself, ToOthers     bool    // it says "I"; "you" and not "I"
 	Beside                  [4]int  // two before, before, after, two after: their numbers, or None
 
-	note bool // it is no part of a talk, as far as those beside it show
+	OfOthers bool // the query is about somebody whom it does not name
+	note     bool // it is no part of a talk, as far as those beside it show
 }
 
 // Parts are what the score of a text is the sum of.
@@ -298,6 +303,9 @@ func (t *Text) likeness(s *Settings) float64 {
 	like := s.Scale.likeness(t.Similarity)
 	if t.Answers && s.Sequences {
 		like = min(1, like+float64(answerLike*(1-t.Long)*like))
+	}
+	if t.OfOthers && t.note {
+		like *= ofOthersLike
 	}
 	if t.Wish == 0 {
 		return like

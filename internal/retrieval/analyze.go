@@ -89,8 +89,9 @@ type tokenizer struct {
 	previous  string // of a query: the word before, if only a space stands between
 	spaced    int    // where the next word must start for that
 
-	runStart, runEnd int // characters of CJK that are not yielded yet
-	runs             int // that were yielded
+	runStart, runEnd int  // characters of CJK that are not yielded yet
+	runs             int  // that were yielded
+	pointed          bool // of a query: it has pointed at somebody, as in 那位
 
 	chain    []string // words joined by one sort of sign
 	sign     byte     // between them; 0: none yet
@@ -361,9 +362,9 @@ func (t *tokenizer) endRun() {
 	} else {
 		t.bearRun(run)
 	}
-	role, roleEnd := "", -1
+	var roles map[int]string // by where the pair begins
 	if t.query {
-		role, roleEnd = roleAt(run)
+		roles = rolesIn(run, &t.pointed)
 	}
 	mark := func(i int) bool { return i < 0 || i >= len(function) || function[i] }
 	_, width := utf8.DecodeRuneInString(run)
@@ -377,9 +378,7 @@ func (t *tokenizer) endRun() {
 			c.alone = single || !c.function && mark(i-1) && mark(i+1) && (isHan(c.Text) || isHangul(c.Text))
 			pair.function, pair.mixed = c.function && mark(i+1), c.function != mark(i+1)
 		}
-		if i == roleEnd {
-			pair.role = role
-		}
+		pair.role = roles[i]
 		t.yield(c)
 		if after > 0 {
 			t.yield(pair)
@@ -411,3 +410,6 @@ func isCJK(r rune) bool {
 func isEmoji(r rune) bool {
 	return r >= 0x2190 && r != utf8.RuneError && unicode.Is(unicode.So, r)
 }
+
+// InPairs reports whether texts are indexed by the pairs of a character and its neighbours, not by whole words.
+func InPairs(r rune) bool { return isCJK(r) }

@@ -20,6 +20,17 @@ func BearerOf(text string) (name string, ok bool) {
 	return strings.CutPrefix(text, string(rune(bearerMark)))
 }
 
+// BearerTerm is the text of the [Bearer] token of a name, folded.
+func BearerTerm(name string) string { return string(rune(bearerMark)) + name }
+
+// RolesOf are the terms under which texts stand that say who has the role that a word of a text names.
+func RolesOf(word string) []string {
+	if role := chineseRoles[word]; role != "" {
+		return []string{string(rune(roleMark)) + role}
+	}
+	return rolesOf(word, false)
+}
+
 // rolesOf are the terms under which texts stand that say who has the role that a word of a query names, which
 // may follow a possessive.
 func rolesOf(word string, owned bool) (terms []string) {

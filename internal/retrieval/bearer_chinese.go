@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -41,7 +42,11 @@ func chineseRole(text string) (role, rest string) {
 	if !ok {
 		return "", ""
 	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "们"), "的")
+	return leadingRole(strings.TrimPrefix(strings.TrimPrefix(text, "们"), "的"))
+}
+
+// leadingRole is the role that a text begins with, the longest, and what follows it.
+func leadingRole(text string) (role, rest string) {
 	for n, end := 0, 0; n < longestChineseRole && end < len(text); n++ {
 		_, width := utf8.DecodeRuneInString(text[end:])
 		end += width
@@ -92,12 +97,42 @@ func (t *tokenizer) bearRun(run string) {
 	}
 }
 
-// roleAt says which role a query names with the pair that begins at a place of a run: the last of its characters.
-func roleAt(run string) (role string, at int) {
-	start := strings.Index(run, "我")
-	if start < 0 {
-		return "", -1
+// pointing leads a role of a query that is the writer's, though he does not say so: 那位同事, 住在广州的那个同事.
+var pointing = []string{"那个", "那位", "这个", "这位"}
+
+// rolesIn says which roles a query names with the pairs of a run, by where these begin: the last two characters of each
+// role. It notes in pointed whether the query has pointed at somebody so far.
+func rolesIn(run string, pointed *bool) (roles map[int]string) {
+	for at, n := 0, 0; at < len(run); {
+		role, rest := chineseRole(run[at:])
+		for _, p := range pointing {
+			if behind, ok := strings.CutPrefix(run[at:], p); ok {
+				*pointed = true
+				role, rest = leadingRole(behind)
+			}
+		}
+		if behind, ok := strings.CutPrefix(run[at:], "的"); ok && *pointed {
+			role, rest = leadingRole(behind) // 那位做建筑师的同学
+		}
+		if role == "" {
+			_, width := utf8.DecodeRuneInString(run[at:])
+			at, n = at+width, n+1
+			continue
+		}
+		if roles == nil {
+			roles = map[int]string{}
+		}
+		end := len(run) - len(rest)
+		at, n = end, n+utf8.RuneCountInString(run[at:end])
+		roles[n-2] = role
 	}
-	role, rest := chineseRole(run[start:])
-	return role, utf8.RuneCountInString(run[:len(run)-len(rest)]) - 2
+	return roles
+}
+
+// describing are in a query for somebody of whom it says what sets him apart: 老家在济南的那个人.
+var describing = []string{"的那个人", "的那位", "的人"}
+
+// DescribesSomebody reports whether a query is about somebody whom it describes, and does not name.
+func DescribesSomebody(query string) bool {
+	return slices.ContainsFunc(describing, func(d string) bool { return strings.Contains(query, d) })
 }

@@ -159,3 +159,47 @@ func TestRolesAreFolded(t *testing.T) {
 		}
 	}
 }
+
+// A query names roles by 我 before them, wherever that is, and by 那位 before or behind what sets somebody apart.
+func TestChineseRolesOfAQuery(t *testing.T) {
+	for query, want := range map[string]string{
+		"我爸爸和我妈妈谁大":      "爸爸 妈妈",
+		"我的大学同学跟我邻居":     "大学同学 邻居",
+		"那个同事在哪上班":       "同事",
+		"那位做建筑师的高中同学多大":  "高中同学",
+		"老家在哈尔滨的那个同事的生日": "同事",
+		"生日在7月2日的那个室友多高": "室友",
+		"那个17岁的上司是哪里人":   "上司",
+		"今年17岁的上司是哪里人":   "",
+		"张伟的上司是哪里人":      "",
+		"那个城市":           "",
+		"我和我的":           "",
+		"上司那里有那个":        "",
+		"哪家公司的同事":        "",
+		"我同事的上司":         "同事",
+		"我的那个":           "",
+		"我女儿":            "女儿",
+		"我外甥女的生日":        "外甥女",
+	} {
+		var got []string
+		for _, w := range Parse(query, 40).Words {
+			for _, role := range w.Roles {
+				got = append(got, role[1:])
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestWhoDescribesSomebody(t *testing.T) {
+	for query, want := range map[string]bool{
+		"老家在济南的那个人是做什么的": true, "喜欢钓鱼的人是谁": true, "住在北京的那位叫什么": true,
+		"那个人是谁": false, "我同事多大了": false, "the one who lives in Oslo": false, "": false,
+	} {
+		if DescribesSomebody(query) != want {
+			t.Errorf("%q: %v", query, !want)
+		}
+	}
+}

@@ -30,6 +30,9 @@ func (s *search) askBearers(words []retrieval.QueryWord, i int, found *asked, to
 		}
 		terms, shown = append(terms, term), append(shown, name)
 	}
+	if len(w.Roles) == 1 && len(names) > 0 { // else the word is as broad as "kids", and notes say it in others
+		s.addAbout(append(names, w.Term)...)
+	}
 	if len(terms) == 0 {
 		return false
 	}

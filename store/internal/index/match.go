@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/vector"
 )
 
@@ -94,6 +95,9 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	byWord, err := s.best(limit, words, nil)
 	if err != nil {
 		return nil, err
+	}
+	if p.Sequences && len(byWord) > 0 && !s.about && retrieval.DescribesSomebody(p.Text) {
+		s.follow(byWord[0])
 	}
 	// What says the words of the query is mostly near to it, and few others need to be looked at then.
 	byVector, err := s.best(limit, byVectors, byWord)
@@ -182,6 +186,7 @@ type scoring struct {
 	rows     []uint32
 	gone     bool         // some of its passages are removed
 	wishes   [2][]posting // by mark; nil: not asked for
+	about    []posting    // where somebody stands whom the query is about
 	tagged   []uint64     // a bit for each entry that has the tags of the filter; nil: look at each
 }
 
@@ -192,7 +197,8 @@ func (s *search) cover(sh *shard) {
 		matrix, rows := p.embeddings()
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
-			passages, matrix, nil, rows, p.alive().passages < len(passages), [2][]posting{}, p.withTags(s.filter.Tags)})
+			passages, matrix, nil, rows, p.alive().passages < len(passages),
+			[2][]posting{}, nil, p.withTags(s.filter.Tags)})
 	}
 }
 
@@ -286,6 +292,7 @@ type search struct {
 
 	wishes   [2]wishing // by mark
 	requests bool       // the query asks for advice, or for something to be done
+	about    bool       // it is about somebody whom some passages name
 
 	made   []*loci.Hit // in within, and then elsewhere
 	within []loci.Hit
@@ -344,6 +351,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Traits: e.traits, Long: s.long()}
 	s.share(sh, &e, h)
 	s.addWish(sh, &e, h)
+	h.OfOthers = s.about && !sh.isAbout(&e)
 	var wordsThere, vectorThere float64 // the other signal where each is best: it decides between equals
 	for ordinal := range int(e.passages) {
 		n := e.first + uint32(ordinal)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -118,6 +119,9 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 	unheard := []retrieval.QueryWord(nil)
 	roles := 0
 	for i, w := range q.Words {
+		if p.Sequences && s.holders(retrieval.BearerTerm(w.Term)) > 0 {
+			s.addAbout(w.Term)
+		}
 		if len(w.Roles) > 0 && !p.Quick && roles < mostRoles {
 			if roles++; s.askBearers(q.Words, i, &found[i], p.Corrected) {
 				continue
@@ -177,7 +181,7 @@ func (s *search) rarity() func(word string) float64 {
 			return 1
 		}
 		term, small := retrieval.Normalize(word)
-		rare := rareness(s.passages, float64(s.holders(term)))
+		rare := rareness(s.passages, float64(s.holdersOf(term)))
 		if small {
 			rare = float64((1-smallRare)*rare) + float64(smallRare*rareness(s.passages, 0))
 		}
@@ -196,6 +200,24 @@ func (s *search) holders(term string) (n int) {
 		}
 	}
 	return n
+}
+
+// holdersOf is how many passages hold a word, or at most if it is longer than the pairs of characters that stand for it.
+func (s *search) holdersOf(word string) int {
+	first, width := utf8.DecodeRuneInString(word)
+	if !retrieval.InPairs(first) || utf8.RuneCountInString(word) <= 2 {
+		return s.holders(word)
+	}
+	least := math.MaxInt
+	for from := 0; least > 0; {
+		_, after := utf8.DecodeRuneInString(word[from+width:])
+		if after == 0 {
+			break
+		}
+		least = min(least, s.holders(word[from:from+width+after]))
+		from, width = from+width, after
+	}
+	return least
 }
 
 // rarest are the words that a quick search looks for: what they cost is bounded, and

@@ -1,0 +1,57 @@
+package gloss
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+// leastMisspelt is how many letters a word has at least that may be misspelt: shorter ones are near to too many.
+const leastMisspelt = 5
+
+// longestLetter is how many bytes a letter of these languages has at most, folded.
+const longestLetter = 2
+
+// near is what the words mean that one typing error behind the first letter makes of a word, if all of them mean the
+// same, and else what such stems of words mean; "": nobody knows.
+func (l *lexicon) near(word string) string {
+	if english := l.nearKey("", word); english != "" {
+		return english
+	}
+	return l.nearKey(stemMark, l.stem(word))
+}
+
+// nearKey is near of the keys of the table that begin so.
+func (l *lexicon) nearKey(mark, word string) (english string) {
+	if n := utf8.RuneCountInString(word); n < leastMisspelt || n > mostCompound {
+		return ""
+	}
+	_, first := utf8.DecodeRuneInString(word)
+	beginning, lines := mark+word[:first], l.lines()
+	from := sort.Search(len(lines)-1, func(i int) bool { return l.table[lines[i]:lines[i+1]] >= beginning })
+	for i := from; i < len(lines)-1 && strings.HasPrefix(l.table[lines[i]:], beginning); i++ {
+		key, means, _ := strings.Cut(l.table[lines[i]+int32(len(mark)):lines[i+1]-1], "=")
+		switch {
+		case max(len(key)-len(word), len(word)-len(key)) > longestLetter, !oneErrorApart(key, word):
+		case english == "":
+			english = means
+		case english != means:
+			return ""
+		}
+	}
+	return english
+}
+
+// oneErrorApart reports whether a letter that is missing, too much, another one, or swapped with the next is all that
+// two words differ in.
+func oneErrorApart(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
+		x, y = x[1:], y[1:]
+	}
+	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
+	}
+	swapped := len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0]
+	return len(x)+len(y) == 1 || len(x) == 1 && len(y) == 1 || swapped
+}
