@@ -39,6 +39,7 @@ type Fault struct {
 	Name    string
 	Open    func(t *testing.T) Line
 	Moments []time.Duration // after a call began, or [Before]; each call is made once for each
+	InTurn  bool            // each call is made at one of the moments alone
 	Lanes   int             // so many lines share the calls, where each call takes long
 	Passes  bool            // all comes through in the end, so that every call works
 }
@@ -89,8 +90,10 @@ type tally struct {
 }
 
 func (n *tally) String() string {
-	return fmt.Sprintf("%d calls worked, %d were refused, %d are in doubt; %d ended before the fault; the longest took %v (%s), the one after it %v",
-		n.worked, n.refused, n.doubted, n.before, n.longest.Round(time.Millisecond), n.of, n.recovery.Round(time.Millisecond))
+	calls := fmt.Sprintf("%d calls worked, %d were refused, %d are in doubt; %d ended before the fault",
+		n.worked, n.refused, n.doubted, n.before)
+	return fmt.Sprintf("%s; the longest took %v (%s), the first one afterwards %v",
+		calls, n.longest.Round(time.Millisecond), n.of, n.recovery.Round(time.Millisecond))
 }
 
 // A lane is a line with the calls that are made over it, one after the other.
@@ -104,7 +107,10 @@ type lane struct {
 func (l *lane) run(t *testing.T, lane, lanes int) {
 	n := 0
 	for i := range lineCalls {
-		for _, moment := range l.fault.Moments {
+		for j, moment := range l.fault.Moments {
+			if l.fault.InTurn && i%len(l.fault.Moments) != j {
+				continue
+			}
 			if n++; n%lanes != lane {
 				continue
 			}

@@ -161,6 +161,14 @@ func finds(p loci.Probe) func() made {
 	})
 }
 
+// log is a call that asks for so many events.
+func log(limit int) func() made {
+	return asks(func(ctx context.Context, s loci.Store, t loci.Tenant) ([]loci.Event, error) {
+		events, _, err := s.Events(ctx, t, loci.EventFilter{Within: everywhere}, loci.Page{Limit: limit})
+		return withoutSeq(state{Events: events}).Events, err
+	})
+}
+
 // nothing is a tenant that is new.
 func nothing(*bench) {}
 
@@ -273,7 +281,9 @@ var lineCalls = []lineCall{
 		return s.Touch(ctx, t, []loci.Touch{{ID: id(1), At: at(70), ExpiresAt: at(2_000_000)}})
 	})},
 	{name: "PutVectors", make: does(func(ctx context.Context, s loci.Store, t loci.Tenant) error {
-		return s.PutVectors(ctx, t, []loci.RecordVectors{rowsOf(record(1, ""), spaceB, 0.5), rowsOf(record(2, ""), spaceC, 0.5)})
+		return s.PutVectors(ctx, t, []loci.RecordVectors{
+			rowsOf(record(1, ""), spaceB, 0.5), rowsOf(record(2, ""), spaceC, 0.5),
+		})
 	})},
 	{name: "SwitchSpace", make: does(func(ctx context.Context, s loci.Store, t loci.Tenant) error {
 		return s.SwitchSpace(ctx, t, spaceA, spaceB, 100)
@@ -293,9 +303,12 @@ var lineCalls = []lineCall{
 	{name: "Records", make: lists(all, loci.Page{Limit: 2})},
 	{name: "Records, much", begin: much, make: lists(all, loci.Page{Limit: 300})},
 	{name: "Records, by slot", make: lists(
-		loci.Filter{Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}, loci.Page{Order: loci.SlotAscending},
+		loci.Filter{Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}},
+		loci.Page{Order: loci.SlotAscending},
 	)},
-	{name: "Records, by id, without a text", make: lists(loci.Filter{Within: everywhere, IDs: ids(1, 4, 9)}, loci.Page{NoText: true})},
+	{name: "Records, by id, without a text", make: lists(
+		loci.Filter{Within: everywhere, IDs: ids(1, 4, 9)}, loci.Page{NoText: true},
+	)},
 	{name: "Match, words", make: finds(words("walrus telescope"))},
 	{name: "Match, a vector", make: finds(direction(spaceA))},
 	{name: "Match, both, among much", begin: much, make: finds(both("walrus 1100", spaceA))},
@@ -306,13 +319,10 @@ var lineCalls = []lineCall{
 	{name: "Count", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) (loci.Counts, error) {
 		return s.Count(ctx, t, loci.Filter{Within: everywhere, Space: spaceB})
 	})},
-	{name: "Count, in parts", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) (map[string]loci.Counts, error) {
-		parts := map[string]loci.Counts{}
-		_, err := s.Count(ctx, t, loci.Filter{Within: everywhere, NotLive: true, Each: func(k loci.Kind, status string, c loci.Counts) {
-			sum := parts[string(k)+status]
-			sum.Records += c.Records
-			parts[string(k)+status] = sum
-		}})
+	{name: "Count, in parts", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) (map[string]int64, error) {
+		parts, f := map[string]int64{}, all
+		f.Each = func(k loci.Kind, status string, c loci.Counts) { parts[string(k)+status] += c.Records }
+		_, err := s.Count(ctx, t, f)
 		return parts, err
 	})},
 	{name: "Held", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) (loci.Holding, error) {
@@ -339,14 +349,8 @@ var lineCalls = []lineCall{
 	{name: "ActiveSpace", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) (loci.Space, error) {
 		return s.ActiveSpace(ctx, t)
 	})},
-	{name: "Events", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) ([]loci.Event, error) {
-		events, _, err := s.Events(ctx, t, loci.EventFilter{Within: everywhere}, loci.Page{})
-		return withoutSeq(state{Events: events}).Events, err
-	})},
-	{name: "Events, much", begin: much, make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) ([]loci.Event, error) {
-		events, _, err := s.Events(ctx, t, loci.EventFilter{Within: everywhere}, loci.Page{Limit: 1000})
-		return withoutSeq(state{Events: events}).Events, err
-	})},
+	{name: "Events", make: log(5)},
+	{name: "Events, much", begin: much, make: log(1000)},
 	{name: "Chain", make: asks(func(ctx context.Context, s loci.Store, t loci.Tenant) (loci.Chain, error) {
 		c, err := s.Chain(ctx, t)
 		return withoutSeq(state{Chain: c}).Chain, err

@@ -171,7 +171,8 @@ type fault struct {
 	mend   func(p *proxy)
 	passes bool // everything comes through in the end
 	slow   bool // calls take seconds
-	hangs  bool // … and those that nothing ends take very long
+	hangs  bool // … or, if the store did not end them, for ever
+	long   bool // every call goes through it with LOCI_LONG alone
 }
 
 // toxicFault is a fault of Toxiproxy's kinds.
@@ -195,7 +196,8 @@ func reset(name, stream string, after time.Duration) fault {
 	return fault{
 		name: name,
 		begin: func(p *proxy) {
-			p.add(toxic{Name: "fault", Type: "reset_peer", Stream: stream, Attributes: attributes{"timeout": int(after.Milliseconds())}})
+			wait := attributes{"timeout": int(after.Milliseconds())}
+			p.add(toxic{Name: "fault", Type: "reset_peer", Stream: stream, Attributes: wait})
 		},
 		strike: func(p *proxy) { toxicity(p, 1) },
 		mend:   func(p *proxy) { toxicity(p, 0) },
@@ -206,19 +208,20 @@ func reset(name, stream string, after time.Duration) fault {
 func faults() (all []fault) {
 	for _, stream := range []string{"upstream", "downstream"} {
 		of := func(f fault, is func(f *fault)) {
-			if is != nil {
-				is(&f)
-			}
+			is(&f)
 			all = append(all, f)
 		}
-		passes := func(f *fault) { f.passes = true }
+		passes, fails := func(f *fault) { f.passes = true }, func(*fault) {}
+		slow, hangs := func(f *fault) { f.slow = true }, func(f *fault) { f.hangs, f.long = true, true }
+		rarely := func(f *fault) { f.long = true }
+		slices := attributes{"average_size": 64, "size_variation": 48, "delay": 300}
 		of(toxicFault("latency "+stream, "latency", stream, attributes{"latency": 60, "jitter": 50}), passes)
-		of(toxicFault("slice "+stream, "slicer", stream, attributes{"average_size": 64, "size_variation": 48, "delay": 300}), passes)
-		of(reset("reset "+stream, stream, 0), nil)
-		of(reset("reset after 15 ms "+stream, stream, 15*time.Millisecond), nil)
-		of(toxicFault("timeout "+stream, "timeout", stream, attributes{"timeout": 400}), func(f *fault) { f.slow = true })
-		of(toxicFault("timeout without end "+stream, "timeout", stream, attributes{"timeout": 0}), func(f *fault) { f.hangs = true })
-		of(toxicFault("cut "+stream, "limit_data", stream, attributes{"bytes": 100}), nil)
+		of(toxicFault("slice "+stream, "slicer", stream, slices), passes)
+		of(reset("reset "+stream, stream, 0), fails)
+		of(reset("reset after 15 ms "+stream, stream, 15*time.Millisecond), rarely)
+		of(toxicFault("timeout "+stream, "timeout", stream, attributes{"timeout": 400}), slow)
+		of(toxicFault("timeout without end "+stream, "timeout", stream, attributes{"timeout": 0}), hangs)
+		of(toxicFault("cut "+stream, "limit_data", stream, attributes{"bytes": 100}), rarely)
 	}
 	return append(all, fault{
 		name:   "down",
@@ -270,11 +273,11 @@ func long() bool { return os.Getenv("LOCI_LONG") != "" }
 func TestEveryCallOverABrokenNetwork(t *testing.T) {
 	var all []storetest.Fault
 	for _, f := range faults() {
-		if f.hangs && !long() {
+		if f.long && !long() {
 			continue
 		}
 		of := storetest.Fault{Name: f.name, Open: f.open, Passes: f.passes, Lanes: 1}
-		of.Moments = []time.Duration{storetest.Before, latency * 3 / 2}
+		of.Moments, of.InTurn = []time.Duration{storetest.Before, latency * 3 / 2}, !long()
 		if long() {
 			of.Moments = append(of.Moments, latency/2, 3*latency, 5*latency, 8*latency)
 		}
