@@ -169,10 +169,11 @@ type fault struct {
 	begin  func(p *proxy) // when nothing is wrong yet; nil: nothing
 	strike func(p *proxy)
 	mend   func(p *proxy)
-	passes bool // everything comes through in the end
-	slow   bool // calls take seconds
-	hangs  bool // … or, if the store did not end them, for ever
-	long   bool // every call goes through it with LOCI_LONG alone
+	passes bool          // everything comes through in the end
+	slow   bool          // calls take seconds
+	hangs  bool          // … or, if the store did not end them, for ever
+	long   bool          // every call goes through it with LOCI_LONG alone
+	lasts  time.Duration // it is over by itself then
 }
 
 // toxicFault is a fault of Toxiproxy's kinds.
@@ -223,7 +224,7 @@ func faults() (all []fault) {
 		of(toxicFault("timeout without end "+stream, "timeout", stream, attributes{"timeout": 0}), hangs)
 		of(toxicFault("cut "+stream, "limit_data", stream, attributes{"bytes": 100}), rarely)
 	}
-	return append(all, fault{
+	down := fault{
 		name:   "down",
 		strike: func(p *proxy) { p.Stop() },
 		mend: func(p *proxy) {
@@ -231,7 +232,11 @@ func faults() (all []fault) {
 				p.Error(err)
 			}
 		},
-	})
+	}
+	// What is over in a moment no call fails for: it is done again, or found to have been done.
+	brief := down
+	brief.name, brief.lasts, brief.passes = "down for a moment", time.Millisecond, true
+	return append(all, down, brief)
 }
 
 // open opens a store behind a proxy.
@@ -276,16 +281,19 @@ func TestEveryCallOverABrokenNetwork(t *testing.T) {
 		if f.long && !long() {
 			continue
 		}
-		of := storetest.Fault{Name: f.name, Open: f.open, Passes: f.passes, Lanes: 1}
+		of := storetest.Fault{Name: f.name, Open: f.open, Passes: f.passes, Lasts: f.lasts, Lanes: 1}
 		of.Moments, of.InTurn = []time.Duration{storetest.Before, latency * 3 / 2}, !long()
 		if long() {
 			of.Moments = append(of.Moments, latency/2, 3*latency, 5*latency, 8*latency)
+		}
+		if f.lasts > 0 {
+			of.Moments, of.InTurn = []time.Duration{latency / 2, latency * 3 / 2, latency * 5 / 2}, false
 		}
 		if f.slow {
 			of.Lanes = 8
 		}
 		if f.hangs {
-			of.Lanes = 52
+			of.Lanes = 16
 		}
 		all = append(all, of)
 	}
