@@ -240,7 +240,7 @@ func struck(line storetest.Line, moment time.Duration, do func() error) (began t
 // as soon as the network does.
 func TestAPoolOverABrokenNetwork(t *testing.T) {
 	for _, f := range faults() {
-		if f.lasts > 0 {
+		if f.long && !long() || f.lasts > 0 {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {

@@ -215,7 +215,7 @@ func faults() (all []fault) {
 		passes, fails := func(f *fault) { f.passes = true }, func(*fault) {}
 		slow, hangs := func(f *fault) { f.slow = true }, func(f *fault) { f.hangs, f.long = true, true }
 		rarely := func(f *fault) { f.long = true }
-		slices := attributes{"average_size": 64, "size_variation": 48, "delay": 300}
+		slices := attributes{"average_size": 256, "size_variation": 240, "delay": 200}
 		of(toxicFault("latency "+stream, "latency", stream, attributes{"latency": 60, "jitter": 50}), passes)
 		of(toxicFault("slice "+stream, "slicer", stream, slices), passes)
 		of(reset("reset "+stream, stream, 0), fails)
