@@ -34,7 +34,9 @@ func TestServerThatSaysNothing(t *testing.T) {
 	} {
 		p.set(hangs)
 		began := time.Now()
+		late := time.AfterFunc(10*time.Second, func() { p.set(down) }) // or it would never end
 		err := call()
+		late.Stop()
 		if e := loci.AsError(err); e == nil || e.Code != loci.Unavailable {
 			t.Errorf("a %s of a server that hangs: %v", name, err)
 		}

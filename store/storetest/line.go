@@ -145,10 +145,61 @@ func (l *lane) call(t *testing.T, c *lineCall, moment time.Duration, n int) {
 	b := &bench{T: t, store: alike{through, []loci.Store{without, with}}, tenant: tn}
 	c.stock(b)
 	do := c.make()
+	var e ending
 	ctx := context.WithoutCancel(t.Context())
-	want, wanted := do(ctx, with, tn)
+	e.want, e.wanted = do(ctx, with, tn)
+	l.strike(&e, moment, func() (any, error) { return do(ctx, l.Store, tn) })
+	if e.took > longestCall {
+		t.Errorf("took %v", e.took)
+	}
+	l.recover(t, tn, &e, without, with)
+	l.note(c, &e)
+	if codeOf(e.wanted) != codeOf(e.err) && (codeOf(e.err) != loci.Unavailable || l.fault.Passes) {
+		t.Errorf("got %v (cause: %v); want %v", e.err, errors.Unwrap(e.err), e.wanted)
+	}
+	if diff := difference(e.want, e.answer); e.err == nil && diff != "" {
+		t.Errorf("the answer is wrong (-want +got):\n%s", diff)
+	}
+	got := c.state(t, l.Straight, tn)
+	e.check(t, difference(c.state(t, with, tn), got), difference(c.state(t, without, tn), got))
+	l.sound(t, tn)
+	for _, s := range []loci.Store{without, with} {
+		b.must("Close", s.Close())
+	}
+}
 
-	broken := make(chan struct{})
+// An ending is how a call ended.
+type ending struct {
+	want, answer   any
+	wanted, err    error
+	took, recovery time.Duration
+	early          bool // before the fault
+}
+
+// doubt reports whether nobody knows if the call was made.
+func (e *ending) doubt() bool {
+	return e.err != nil && strings.Contains(e.err.Error(), "whether it was made cannot be seen")
+}
+
+// check requires that the database holds what the call answered: made and not say how it differs
+// from one where the call was made, and was not.
+func (e *ending) check(t *testing.T, made, not string) {
+	t.Helper()
+	switch {
+	case made == "" && (e.err == nil || e.doubt() || codeOf(e.wanted) == codeOf(e.err)):
+	case not == "" && e.err != nil:
+	case not == "":
+		t.Errorf("it was acknowledged and was not made")
+	case made == "":
+		t.Errorf("it was refused and was made: %v (cause: %v)", e.err, errors.Unwrap(e.err))
+	default:
+		t.Errorf("after %v the database holds something else (-want +got):\n%s", e.err, made)
+	}
+}
+
+// strike makes a call, and breaks the line at a moment of it.
+func (l *lane) strike(e *ending, moment time.Duration, do func() (any, error)) {
+	broken, ended := make(chan struct{}), make(chan struct{})
 	strike := func() {
 		defer close(broken)
 		l.Break()
@@ -157,87 +208,64 @@ func (l *lane) call(t *testing.T, c *lineCall, moment time.Duration, n int) {
 			l.Mend()
 		}
 	}
-	began := time.Now()
 	if moment == Before {
 		strike()
 	} else {
 		time.AfterFunc(moment, strike)
 	}
-	var answer any
-	var err error
-	var took time.Duration
-	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		answer, err = do(ctx, l.Store, tn)
-		took = time.Since(began)
+		began := time.Now()
+		e.answer, e.err = do()
+		e.took = time.Since(began)
 	}()
 	select {
 	case <-ended:
-	case <-time.After(longestCall): // what is there to be waited for ends with the fault
+	case <-time.After(longestCall): // what it waits for ends with the fault
 	}
-	early := false
 	select {
 	case <-broken:
 	default:
-		early = true
+		e.early = true
 		<-broken
 	}
 	if l.fault.Lasts == 0 {
 		l.Mend()
 	}
 	<-ended
+}
 
-	if took > longestCall {
-		t.Errorf("took %v", took)
-	}
-	// The next write of the tenant waits for one that is under way still.
-	after := creation(record(99, "afterwards"))
+// recover makes the next write of the tenant, which waits for one that is under way still.
+func (l *lane) recover(t *testing.T, tn loci.Tenant, e *ending, references ...loci.Store) {
+	t.Helper()
+	ctx, after := context.WithoutCancel(t.Context()), creation(record(99, "afterwards"))
 	mended := time.Now()
 	if err := l.Store.Apply(ctx, tn, after); err != nil {
 		t.Errorf("a write when the line is whole again: %v (cause: %v)", err, errors.Unwrap(err))
 	}
-	recovery := time.Since(mended)
-	if plain := l.plain(t, tn); recovery > longestRecovery+10*plain {
-		t.Errorf("the first write when the line is whole again took %v; one over another line takes %v", recovery, plain)
+	e.recovery = time.Since(mended)
+	if plain := l.plain(t, tn); e.recovery > longestRecovery+10*plain {
+		t.Errorf("the first write when the line is whole again took %v; one past the line takes %v", e.recovery, plain)
 	}
-	for _, s := range []loci.Store{without, with} {
+	for _, s := range references {
 		if err := s.Apply(ctx, tn, after); err != nil {
 			t.Fatal(err)
 		}
 	}
-	doubt := err != nil && strings.Contains(err.Error(), "whether it was made cannot be seen")
-	l.note(c, err, doubt, early, took, recovery)
-	if codeOf(wanted) != codeOf(err) && (codeOf(err) != loci.Unavailable || l.fault.Passes) {
-		t.Errorf("got %v (cause: %v); want %v", err, errors.Unwrap(err), wanted)
-	}
-	if diff := difference(want, answer); err == nil && diff != "" {
-		t.Errorf("the answer is wrong (-want +got):\n%s", diff)
-	}
-	got := c.state(t, l.Straight, tn)
-	made, not := difference(c.state(t, with, tn), got), difference(c.state(t, without, tn), got)
-	switch {
-	case made == "" && (err == nil || doubt || codeOf(wanted) == codeOf(err)):
-	case not == "" && err != nil:
-	case not == "":
-		t.Errorf("it was acknowledged and was not made")
-	case made == "":
-		t.Errorf("it was refused and was made: %v (cause: %v)", err, errors.Unwrap(err))
-	default:
-		t.Errorf("after %v the database holds something else (-want +got):\n%s", err, made)
-	}
-	if found, err := l.Straight.Check(ctx, tn); err != nil || len(found) > 0 {
+}
+
+// sound requires that nothing of a tenant is damaged, and that its log accuses nobody.
+func (l *lane) sound(t *testing.T, tn loci.Tenant) {
+	t.Helper()
+	if found, err := l.Straight.Check(t.Context(), tn); err != nil || len(found) > 0 {
 		t.Errorf("damage: %v, %v", found, err)
 	}
 	e, err := loci.New(l.Straight, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := e.VerifyEvents(ctx, tn, loci.Hash{}); err != nil || len(report.Problems) > 0 {
+	if report, err := e.VerifyEvents(t.Context(), tn, loci.Hash{}); err != nil || len(report.Problems) > 0 {
 		t.Errorf("the log: %+v, %v", report, err)
-	}
-	for _, s := range []loci.Store{without, with} {
-		b.must("Close", s.Close())
 	}
 }
 
@@ -251,25 +279,25 @@ func (l *lane) plain(t *testing.T, tn loci.Tenant) time.Duration {
 	return time.Since(began)
 }
 
-func (l *lane) note(c *lineCall, err error, doubt, early bool, took, recovery time.Duration) {
+func (l *lane) note(c *lineCall, e *ending) {
 	n := l.seen
 	n.Lock()
 	defer n.Unlock()
 	switch {
-	case doubt:
+	case e.doubt():
 		n.doubted++
-	case codeOf(err) == loci.Unavailable:
+	case codeOf(e.err) == loci.Unavailable:
 		n.refused++
 	default:
 		n.worked++
 	}
-	if early {
+	if e.early {
 		n.before++
 	}
-	if took > n.longest {
-		n.longest, n.of = took, c.name
+	if e.took > n.longest {
+		n.longest, n.of = e.took, c.name
 	}
-	n.recovery = max(n.recovery, recovery)
+	n.recovery = max(n.recovery, e.recovery)
 }
 
 // alike is a store, and others that are given the same.
