@@ -46,6 +46,21 @@ func TestServerThatSaysNothing(t *testing.T) {
 		p.set(down)
 		p.set(passes)
 	}
+	p.set(down)
+	if _, err := s.Count(ctx, tn, anywhere); err == nil { // and no connection is left
+		t.Error("a read of a server that is gone worked")
+	}
+	p.set(hangs)
+	began := time.Now()
+	err := s.Apply(ctx, tn, creation(loci.NewID()))
+	if e := loci.AsError(err); e == nil || e.Code != loci.Unavailable {
+		t.Errorf("a write to a server that hangs: %v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("a write to a server that hangs took %v", took)
+	}
+	p.set(down)
+	p.set(passes)
 	execute(t, d.Super, `CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END $$;
 		CREATE TRIGGER pause BEFORE INSERT ON loci.record FOR EACH ROW EXECUTE FUNCTION pause()`)
