@@ -41,7 +41,7 @@ LARGE := Test(Sketches|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKe
 WHOLE := ./store/sqlite ./store/postgres ./store/mongo ./cmd ./tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-full test-mongodb-short test-postgres-rest test-postgres-kept test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
+.PHONY: help run build test test-full test-mongodb-short test-postgres-rest test-postgres-kept test-network torture-network test-embedded test-postgres-long test-postgres-system test-citus test-mongodb torture-mongodb mongodb torture-postgres test-long check bench bench-peers bench-beside bench-images bench-postgres bench-mongodb load distill clients anthropic sdk-python sdk-js adapters conformance oauth openapi schemathesis setup-clients supply notice sbom tokenizer transformer torture powercut flaky mutants mutants-random fuzz generate release release-parts release-test deploy-test docs docs-pictures clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +56,7 @@ build: ## Write bin/loci
 test: build ## Run the tests
 	$(GO) vet ./...
 	$(RACED) -skip '$(LARGE)' $$($(GO) list ./... | grep -v -e /cmd/ -e /tests/ -e /store/postgres -e /store/mongo -e /store/sqlite | grep -vxF "$$($(GO) list $(STILL))")
-	@$(MAKE) --no-print-directory -j$(SUITES) test-full test-mongodb-short test-postgres-rest test-postgres-kept
+	@$(MAKE) --no-print-directory -j$(SUITES) test-full test-mongodb-short test-postgres-rest test-postgres-kept test-network
 	$(RACED) -run '$(RACES)' ./store/postgres ./store/sqlite
 	$(TEST) ./cmd/... ./tests/... # they start hundreds of processes, which the detector makes ten times as slow
 
@@ -69,6 +69,9 @@ test-postgres-rest:
 
 test-postgres-kept: # a run of its own, as on a slow machine one run takes longer than a test may
 	$(TEST) -run '$(KEPT)' ./store/postgres
+
+test-network: # a module of its own; most of it waits
+	cd tests/network && $(GO) vet ./... && $(TEST) -count=1 ./...
 
 test-mongodb-short: # the tests' server takes one processor: the rest is in test-mongodb
 	$(TEST) -run '$(MONGODB_SHORT)' ./store/mongo
@@ -85,6 +88,9 @@ test-citus: ## The contract, moves, nodes that come and go and a killed worker o
 
 torture-postgres: ## Kill servers on one PostgreSQL until a million times somebody looked for a record, and the database a hundred times, with controls
 	LOCI_LONG=1 $(GO) test -timeout 240m -v -run 'Killed|StormNotices|Crashes' ./store/postgres
+
+torture-network: ## Break the network between Loci and PostgreSQL during every call, in every way and at many moments
+	cd tests/network && LOCI_LONG=1 $(GO) test -count=1 -timeout 60m -v ./...
 
 test-postgres-long: test-postgres-system ## PostgreSQL for hours: versions 16 and 18 and the system's, a pooler, kills, crashes, every scenario
 	LOCI_TEST_POOLER=1 $(GO) test -timeout 60m -run 'TestStore' ./store/postgres
@@ -112,7 +118,7 @@ test-long: ## Everything CI runs short, at its full length
 
 check: ## Lint
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
-	@for dir in adapters/*/ tools/checks tools/peers tools/release tests/deploy; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
+	@for dir in adapters/*/ tools/checks tools/peers tools/release tests/deploy tests/network; do (cd "$$dir" && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...) || exit 1; done
 
 bench-peers: ## Ask Loci, FTS5, chromem-go, sqlite-vec, hnswlib, tantivy and LanceDB the same, in one run (600 MB)
 	tools/peers/run.sh

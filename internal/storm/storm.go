@@ -146,6 +146,7 @@ type Storm struct {
 	searches atomic.Int64 // that looked
 	killed   atomic.Int64
 	ended    atomic.Bool
+	verified time.Duration // how long it took to look at what is there
 }
 
 // Rage lets four servers write for a while. On a slow machine it goes on until it has seen
@@ -189,7 +190,9 @@ func (w *Storm) Rage(t *testing.T, d time.Duration) {
 	if w.Ended != nil {
 		w.Ended(t)
 	}
+	began := time.Now()
 	w.verify(t)
+	w.verified = time.Since(began)
 }
 
 // sawEnough reports whether there was enough to say something about it.
@@ -235,6 +238,9 @@ func (w *Storm) String() string {
 	)
 	looked := fmt.Sprintf("%d looks on %d nodes by %d searches", w.looks.Load(), len(w.Nodes), w.searches.Load())
 	said := fmt.Sprintf("%s; %s, %d problems", written, looked, len(w.problems))
+	if w.verified > 0 {
+		said += fmt.Sprintf("; all was read again in %v", w.verified.Round(time.Second))
+	}
 	if len(w.problems) > 0 {
 		said += fmt.Sprintf(", the first: %.300s", w.problems[0])
 	}
@@ -360,7 +366,7 @@ func There(t *testing.T, s loci.Store, tn loci.Tenant) map[loci.ID]bool {
 		var next string
 		if err := served(func() (err error) {
 			records, next, err = s.Records(
-				t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 200, Cursor: cursor})
+				t.Context(), tn, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 1000, Cursor: cursor})
 			return err
 		}); err != nil {
 			t.Fatal(err)

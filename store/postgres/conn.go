@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -52,7 +53,8 @@ type conn struct {
 
 	meanwhile func() // is done once, while the next answer is on its way; nil: nothing is
 
-	lost error // how the node was lost
+	lost  error // how the node was lost
+	watch *watch
 }
 
 // maxPrepared bounds the statements prepared on a connection.
@@ -60,13 +62,19 @@ const maxPrepared = 256
 
 // connect takes a connection for a tenant's key, nil for none in particular; the caller releases it.
 func (s *Store) connect(ctx context.Context, key []byte) (*conn, error) {
-	ctx, end := waiting(ctx, s.opts.PoolWait)
+	began := time.Now()
+	wait, end := waiting(ctx, s.opts.PoolWait)
 	defer end()
-	pool, n, err := s.nodes.acquire(ctx, key)
+	pool, n, err := s.nodes.acquire(wait, key)
 	if err != nil {
+		// The pool goes by the deadline, and may be a moment before the wait is over.
+		if ctx.Err() == nil && time.Since(began) >= s.opts.PoolWait {
+			return nil, &waitedError{err}
+		}
 		return nil, err
 	}
 	c := &conn{pool: pool, pg: pool.Conn().PgConn(), nodes: s.nodes, node: n, key: key}
+	c.watch = s.nodes.watches.on(c.pg)
 	if !s.opts.Unprepared {
 		data := c.pg.CustomData()
 		names, ok := data["loci"].(map[string]string)
@@ -125,8 +133,10 @@ var observe func(sql string, args []any)
 // run sends statements in one go and reads what they answer, in one round trip. After an
 // error the rest is not done.
 func (c *conn) run(ctx context.Context, stmts ...stmt) (err error) {
+	c.watch.asked()
 	p := c.pg.StartPipeline(ctx)
 	defer func() {
+		defer c.watch.answered()
 		if end := p.Close(); err == nil {
 			err = end
 		}

@@ -98,8 +98,18 @@ func isRelayed(err error) bool {
 	return errors.As(err, &e) && e.SeverityUnlocalized == "ERROR" && e.Code != codeReadOnly && isLost(err)
 }
 
+// A waitedError says that there was no connection for as long as a call waits for one. It is not
+// waited for again: five times would be most of a minute.
+type waitedError struct{ error }
+
+func (e *waitedError) Unwrap() error { return e.error }
+
 // mayPass reports whether what failed may work when it is tried again.
 func mayPass(err error) bool {
+	var waited *waitedError
+	if errors.As(err, &waited) {
+		return false
+	}
 	switch codeOf(err) {
 	case codeSerialization, codeDeadlock, codeTooMany:
 		return true
@@ -113,12 +123,13 @@ const attempts = 5
 // firstPause is before the second try; each is four times the one before.
 const firstPause = 5 * time.Millisecond
 
-// again runs what changes nothing until it works, fails for good, or has failed too often.
+// again runs what changes nothing until it works, fails for good, or has failed too often. What took
+// longer to fail than a server may say nothing is not tried again: that would take as long once more.
 func (s *Store) again(ctx context.Context, do func() error) error {
-	pause := firstPause
+	began, pause := time.Now(), firstPause
 	for n := 1; ; n++ {
 		err := do()
-		if err == nil || ctx.Err() != nil || n == attempts || !mayPass(err) {
+		if err == nil || ctx.Err() != nil || n == attempts || !mayPass(err) || time.Since(began) > silence {
 			return err
 		}
 		if !errors.Is(err, batch.ErrStale) {

@@ -66,7 +66,8 @@ type nodes struct {
 	turn atomic.Uint32
 	log  *slog.Logger
 
-	homes *homes // nil: nobody asks where a tenant is
+	homes   *homes // nil: nobody asks where a tenant is
+	watches watches
 
 	ctx   context.Context // ends with the store
 	end   context.CancelFunc
@@ -91,7 +92,9 @@ func openNodes(ctx context.Context, cfg *pgxpool.Config, kind string, log *slog.
 		return nil, loci.Errorf(loci.Invalid, "nodes is %q: write %s", kind, strings.Join(Nodes, ", "))
 	}
 	ns.ctx, ns.end = context.WithCancel(context.WithoutCancel(ctx))
+	ns.group.Go(func() { ns.watches.keep(ns.ctx) })
 	for _, cfg := range configs {
+		cfg.BeforeClose = ns.watches.forget
 		pool, err := pgxpool.NewWithConfig(ns.ctx, cfg)
 		if err != nil {
 			ns.close()

@@ -81,7 +81,7 @@ mkdir "$work/importer"
 printf '// Command importer imports what others do.\npackage main\n\nimport (\n\t_ "github.com/loci-memory/loci"\n\t_ "github.com/loci-memory/loci/embedding"\n\t_ "github.com/loci-memory/loci/mcp"\n\t_ "github.com/loci-memory/loci/store"\n)\n\nfunc main() {}\n' >"$work/importer/main.go"
 printf 'module example.com/importer\n\ngo 1.26.0\n\nrequire github.com/loci-memory/loci v0.0.0\n\nreplace github.com/loci-memory/loci => %s\n' "$root" >"$work/importer/go.mod"
 (cd "$work/importer" && go mod tidy && go build -o "$work/imported" . && "$work/imported")
-for module in "$root" "$root"/adapters/*/ "$root/tools/checks"; do
+for module in "$root" "$root"/adapters/*/ "$root/tools/checks" "$root/tests/network"; do
 	(cd "$module" && go mod tidy -diff) || { echo "FAIL $module: run go mod tidy there" >&2; exit 1; }
 done
 passed=$((passed + 1))
