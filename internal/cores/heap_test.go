@@ -32,9 +32,9 @@ func becomes(t *testing.T, what string, is func(int) bool) {
 func TestRoomyHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := percent()
-	end := RoomyHeap()
+	end := RoomyHeap(ClientHeap)
 	becomes(t, "a small heap", func(n int) bool { return n > 2*usualPercent })
-	large := make([]byte, roomyHeap)
+	large := make([]byte, ClientHeap)
 	becomes(t, "a large heap", func(n int) bool { return n == usualPercent })
 	runtime.KeepAlive(large)
 	becomes(t, "a heap that is small again", func(n int) bool { return n > 2*usualPercent })
@@ -49,7 +49,7 @@ func TestRoomyHeap(t *testing.T) {
 	if n := percent(); n != before {
 		t.Errorf("afterwards garbage of %d %% is left, not %d", n, before)
 	}
-	for _, bytes := range []int{roomyHeap, 1} { // nobody adapts to either
+	for _, bytes := range []int{ClientHeap, 1} { // nobody adapts to either
 		large = make([]byte, bytes)
 		for range 3 {
 			runtime.GC()
@@ -66,7 +66,7 @@ func TestRoomyHeap(t *testing.T) {
 func TestRoomyHeapLeavesWhatIsSet(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	before := percent()
-	defer RoomyHeap()()
+	defer RoomyHeap(ClientHeap)()
 	for range 3 {
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)
@@ -81,8 +81,11 @@ func TestPercentages(t *testing.T) {
 	for live, want := range map[uint64]int{
 		0: 9500, 16 << 20: 500, 24 << 20: 300, 48 << 20: 100, 49 << 20: usualPercent, 1 << 40: usualPercent,
 	} {
-		if got := percentFor(live); got != want {
+		if got := percentFor(ServerHeap, live); got != want {
 			t.Errorf("of %d bytes in use garbage of %d %% is left, not %d", live, got, want)
 		}
+	}
+	if got := percentFor(ClientHeap, 8<<20); got != 300 {
+		t.Errorf("beside one caller garbage of %d %% is left", got)
 	}
 }
