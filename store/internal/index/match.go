@@ -6,8 +6,10 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/vector"
 )
 
@@ -21,7 +23,8 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost}
+	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost,
+		guessFrom: x.guessFrom, unguessed: &x.unguessed}
 	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
@@ -58,7 +61,7 @@ func (s *search) newestFirst() []loci.Hit {
 		return bytes.Compare(a.ID[:], b.ID[:])
 	})
 	if len(s.made) <= len(s.within) {
-		Arrange(s.within, order)
+		rank.Arrange(s.within, order)
 		return s.within[:len(order):len(order)]
 	}
 	out := make([]loci.Hit, len(order))
@@ -66,22 +69,6 @@ func (s *search) newestFirst() []loci.Hit {
 		out[n] = *s.made[i]
 	}
 	return out
-}
-
-// Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
-func Arrange[T any](values []T, order []int) {
-	for first := range order {
-		if order[first] == first {
-			continue
-		}
-		held, at := values[first], first
-		for order[at] != first {
-			from := order[at]
-			values[at], order[at] = values[from], at
-			at = from
-		}
-		values[at], order[at] = held, at
-	}
 }
 
 // gather returns the best limit by words, by vectors and by time, and what stands beside
@@ -222,6 +209,9 @@ type scratch struct {
 	sums    []float32 // by passage; zero when not in use: see [search.touch]
 	summed  []uint32  // passages with a sum
 	targets targets
+
+	found []row // see [search.guess]
+	most  floats
 }
 
 // worded is what words of the query say of a passage.
@@ -281,8 +271,10 @@ type search struct {
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 
-	coarseAbove, skipFrom, readCost int
+	coarseAbove, skipFrom, readCost, guessFrom int
 	bm25
+
+	unguessed *atomic.Int32 // of the index
 
 	wishes   [2]wishing // by mark
 	requests bool       // the query asks for advice, or for something to be done

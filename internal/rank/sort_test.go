@@ -1,0 +1,48 @@
+package rank_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/loci-memory/loci/internal/rank"
+)
+
+// Values are put in any order where they are.
+func TestArrange(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 40 {
+		values, want, order := make([]int, n+2), make([]int, n), rng.Perm(n)
+		for i := range values {
+			values[i] = 100 + i
+		}
+		for i, from := range order {
+			want[i] = values[from]
+		}
+		if rank.Arrange(values, order); !slices.Equal(values[:n], want) || values[n] != 100+n || values[n+1] != 101+n {
+			t.Fatalf("%v, want %v", values, want)
+		}
+	}
+}
+
+// The greatest score comes first, and what is equal is compared.
+func TestSort(t *testing.T) {
+	type value struct {
+		score float64
+		name  int
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := range 60 {
+		got := make([]value, n)
+		for i, name := range rng.Perm(n) {
+			got[i] = value{float64(rng.IntN(1 + n/2)), name}
+		}
+		compare := func(a, b *value) int { return a.name - b.name }
+		want := slices.Clone(got)
+		slices.SortFunc(want, func(a, b value) int { return cmp.Or(cmp.Compare(b.score, a.score), compare(&a, &b)) })
+		if rank.Sort(got, func(v *value) float64 { return v.score }, compare); !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}
