@@ -14,11 +14,11 @@ import (
 const (
 	// ServerHeap is for many callers. With 16 MiB in use Go collects seven times a second under load, each
 	// of which delays requests for as long as some requests take.
-	ServerHeap = 96 << 20
+	ServerHeap = 128 << 20
 
 	// ClientHeap is for one caller beside other programs. What Loci promises of its own memory at 100,000 notes is
-	// nearly twice that.
-	ClientHeap = 32 << 20
+	// half as much again.
+	ClientHeap = 40 << 20
 )
 
 // usualPercent is how much garbage Go leaves for what is in use.
@@ -62,9 +62,11 @@ func (h *heap) adapt() {
 	if h.ended {
 		return
 	}
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	next := percentFor(h.size, live[0].Value.Uint64())
+	now := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/scan/stack:bytes"},
+	}
+	metrics.Read(now)
+	next := percentFor(h.size, now[0].Value.Uint64(), now[1].Value.Uint64()+now[2].Value.Uint64())
 	// Each change stops everything for a moment, so a small one is not made, unless it leads to what is usual.
 	small := next >= h.percent*7/8 && next <= h.percent*9/8
 	if !small || next == usualPercent && h.percent != next {
@@ -84,11 +86,12 @@ func (h *heap) end() {
 	}
 }
 
-// percentFor is how much garbage may be left in a heap that may grow to size bytes where so many are in use.
-func percentFor(size, live uint64) int {
+// percentFor is how much garbage may be left in a heap that may grow to size bytes where so many are in use. Go leaves
+// as much for globals and stacks, which are in use beside it.
+func percentFor(size, live, beside uint64) int {
 	live = max(live, 1<<20)
 	if live > size/2 {
 		return usualPercent
 	}
-	return int((size - live) * 100 / live)
+	return max(usualPercent, int((size-live)*100/(live+beside)))
 }

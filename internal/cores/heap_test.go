@@ -76,16 +76,25 @@ func TestRoomyHeapLeavesWhatIsSet(t *testing.T) {
 	}
 }
 
-// Heap and garbage together stay about the size, and no less than as usual.
+// Heap and garbage together stay about the size, whatever is in use beside it, and no less than as usual.
 func TestPercentages(t *testing.T) {
-	for live, want := range map[uint64]int{
-		0: 9500, 16 << 20: 500, 24 << 20: 300, 48 << 20: 100, 49 << 20: usualPercent, 1 << 40: usualPercent,
+	for _, c := range []struct {
+		size, live, beside uint64
+		want               int
+	}{
+		{ServerHeap, 0, 0, 12700},
+		{ServerHeap, 16 << 20, 0, 700},
+		{ServerHeap, 16 << 20, 12 << 20, 400},
+		{ServerHeap, 64 << 20, 0, 100},
+		{ServerHeap, 60 << 20, 60 << 20, usualPercent},
+		{ServerHeap, 65 << 20, 0, usualPercent},
+		{ServerHeap, 1 << 40, 0, usualPercent},
+		{ClientHeap, 8 << 20, 0, 400},
+		{ClientHeap, 4 << 20, 5 << 20, 400},
 	} {
-		if got := percentFor(ServerHeap, live); got != want {
-			t.Errorf("of %d bytes in use garbage of %d %% is left, not %d", live, got, want)
+		if got := percentFor(c.size, c.live, c.beside); got != c.want {
+			t.Errorf("of %d bytes, %d in use and %d beside, garbage of %d %% is left, not %d",
+				c.size, c.live, c.beside, got, c.want)
 		}
-	}
-	if got := percentFor(ClientHeap, 8<<20); got != 300 {
-		t.Errorf("beside one caller garbage of %d %% is left", got)
 	}
 }
