@@ -17,8 +17,8 @@ const (
 	ServerHeap = 128 << 20
 
 	// ClientHeap is for one caller beside other programs. What Loci promises of its own memory at 100,000 notes is
-	// half as much again.
-	ClientHeap = 40 << 20
+	// nearly twice that.
+	ClientHeap = 32 << 20
 )
 
 // usualPercent is how much garbage Go leaves for what is in use.

@@ -89,8 +89,8 @@ func TestPercentages(t *testing.T) {
 		{ServerHeap, 60 << 20, 60 << 20, usualPercent},
 		{ServerHeap, 65 << 20, 0, usualPercent},
 		{ServerHeap, 1 << 40, 0, usualPercent},
-		{ClientHeap, 8 << 20, 0, 400},
-		{ClientHeap, 4 << 20, 5 << 20, 400},
+		{ClientHeap, 8 << 20, 0, 300},
+		{ClientHeap, 4 << 20, 3 << 20, 400},
 	} {
 		if got := percentFor(c.size, c.live, c.beside); got != c.want {
 			t.Errorf("of %d bytes, %d in use and %d beside, garbage of %d %% is left, not %d",
