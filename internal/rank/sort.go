@@ -12,7 +12,7 @@ func Sort[T any](values []T, score func(*T) float64, compare func(a, b *T) int) 
 		score float64
 		at    int
 	}
-	list, order := make([]scored, len(values)), make([]int, len(values))
+	list := make([]scored, len(values))
 	for i := range values {
 		list[i] = scored{score(&values[i]), i}
 	}
@@ -22,24 +22,16 @@ func Sort[T any](values []T, score func(*T) float64, compare func(a, b *T) int) 
 		}
 		return compare(&values[a.at], &values[b.at])
 	})
-	for n, s := range list {
-		order[n] = s.at
-	}
-	Arrange(values, order)
-}
-
-// Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
-func Arrange[T any](values []T, order []int) {
-	for first := range order {
-		if order[first] == first {
+	for first := range list { // the value that is at list[n].at comes to n
+		if list[first].at == first {
 			continue
 		}
 		held, at := values[first], first
-		for order[at] != first {
-			from := order[at]
-			values[at], order[at] = values[from], at
+		for list[at].at != first {
+			from := list[at].at
+			values[at], list[at].at = values[from], at
 			at = from
 		}
-		values[at], order[at] = held, at
+		values[at], list[at].at = held, at
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/rank"
+	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
@@ -264,7 +264,7 @@ func sortByTime(records []loci.Record, order loci.Order) {
 		places[i] = i
 	}
 	slices.SortFunc(places, func(i, j int) int { return byTime(&records[i], &records[j], order) })
-	rank.Arrange(records, places)
+	index.Arrange(records, places)
 }
 
 // byTime compares records in an order by time.

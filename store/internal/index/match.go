@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/vector"
 )
 
@@ -61,7 +60,7 @@ func (s *search) newestFirst() []loci.Hit {
 		return bytes.Compare(a.ID[:], b.ID[:])
 	})
 	if len(s.made) <= len(s.within) {
-		rank.Arrange(s.within, order)
+		Arrange(s.within, order)
 		return s.within[:len(order):len(order)]
 	}
 	out := make([]loci.Hit, len(order))
@@ -69,6 +68,22 @@ func (s *search) newestFirst() []loci.Hit {
 		out[n] = *s.made[i]
 	}
 	return out
+}
+
+// Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
+func Arrange[T any](values []T, order []int) {
+	for first := range order {
+		if order[first] == first {
+			continue
+		}
+		held, at := values[first], first
+		for order[at] != first {
+			from := order[at]
+			values[at], order[at] = values[from], at
+			at = from
+		}
+		values[at], order[at] = held, at
+	}
 }
 
 // gather returns the best limit by words, by vectors and by time, and what stands beside
