@@ -40,8 +40,8 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 		x := &s.explain
 		return s.Lifter || s.KeywordRank == 0 && s.VectorRank == 0 && x.KeywordPart+x.VectorPart+x.TimePart == 0
 	})
-	slices.SortFunc(out, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(b.Keyword, a.Keyword),
+	rank.Sort(out, func(s *scored) float64 { return s.sum }, func(a, b *scored) int {
+		return cmp.Or(cmp.Compare(b.Keyword, a.Keyword),
 			rank.First(a.Similarity, b.Similarity, a.CreatedAt, b.CreatedAt, a.ID[:], b.ID[:]))
 	})
 	return out

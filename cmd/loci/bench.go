@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/bench"
+	"github.com/loci-memory/loci/internal/cores"
 )
 
 type benchCmd struct {
@@ -95,6 +96,7 @@ func (c *growthCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	defer cores.RoomyHeap(cores.ClientHeap)() // as in loci mcp
 	opts := bench.GrowthOptions{Sizes: c.Sizes, Only: c.Only, Dir: c.Dir, Binary: binary,
 		Tokenizer: cfg.Engine(a.logger()).Tokenizer}
 	if !a.json {

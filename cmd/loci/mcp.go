@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/mcp"
 	"github.com/loci-memory/loci/tool"
 )
@@ -22,6 +23,7 @@ func (*mcpCmd) Help() string {
 
 // Run serves until standard input ends or a signal comes.
 func (c *mcpCmd) Run(a *app) error {
+	defer cores.RoomyHeap(cores.ClientHeap)()
 	if err := a.open(); err != nil {
 		return err
 	}

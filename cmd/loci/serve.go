@@ -53,7 +53,7 @@ func (c *serveCmd) Run(a *app) error {
 	if !cores.Limited() {
 		defer cores.Spare()()
 	}
-	defer cores.RoomyHeap()()
+	defer cores.RoomyHeap(cores.ServerHeap)()
 	if err := a.open(); err != nil {
 		return err
 	}

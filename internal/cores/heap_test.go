@@ -32,9 +32,9 @@ func becomes(t *testing.T, what string, is func(int) bool) {
 func TestRoomyHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := percent()
-	end := RoomyHeap()
+	end := RoomyHeap(ClientHeap)
 	becomes(t, "a small heap", func(n int) bool { return n > 2*usualPercent })
-	large := make([]byte, roomyHeap)
+	large := make([]byte, ClientHeap)
 	becomes(t, "a large heap", func(n int) bool { return n == usualPercent })
 	runtime.KeepAlive(large)
 	becomes(t, "a heap that is small again", func(n int) bool { return n > 2*usualPercent })
@@ -49,7 +49,7 @@ func TestRoomyHeap(t *testing.T) {
 	if n := percent(); n != before {
 		t.Errorf("afterwards garbage of %d %% is left, not %d", n, before)
 	}
-	for _, bytes := range []int{roomyHeap, 1} { // nobody adapts to either
+	for _, bytes := range []int{ClientHeap, 1} { // nobody adapts to either
 		large = make([]byte, bytes)
 		for range 3 {
 			runtime.GC()
@@ -66,7 +66,7 @@ func TestRoomyHeap(t *testing.T) {
 func TestRoomyHeapLeavesWhatIsSet(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	before := percent()
-	defer RoomyHeap()()
+	defer RoomyHeap(ClientHeap)()
 	for range 3 {
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)
@@ -76,13 +76,25 @@ func TestRoomyHeapLeavesWhatIsSet(t *testing.T) {
 	}
 }
 
-// Heap and garbage together stay about the size, and no less than as usual.
+// Heap and garbage together stay about the size, whatever is in use beside it, and no less than as usual.
 func TestPercentages(t *testing.T) {
-	for live, want := range map[uint64]int{
-		0: 9500, 16 << 20: 500, 24 << 20: 300, 48 << 20: 100, 49 << 20: usualPercent, 1 << 40: usualPercent,
+	for _, c := range []struct {
+		size, live, beside uint64
+		want               int
+	}{
+		{ServerHeap, 0, 0, 12700},
+		{ServerHeap, 16 << 20, 0, 700},
+		{ServerHeap, 16 << 20, 12 << 20, 400},
+		{ServerHeap, 64 << 20, 0, 100},
+		{ServerHeap, 60 << 20, 60 << 20, usualPercent},
+		{ServerHeap, 65 << 20, 0, usualPercent},
+		{ServerHeap, 1 << 40, 0, usualPercent},
+		{ClientHeap, 8 << 20, 0, 300},
+		{ClientHeap, 4 << 20, 3 << 20, 400},
 	} {
-		if got := percentFor(live); got != want {
-			t.Errorf("of %d bytes in use garbage of %d %% is left, not %d", live, got, want)
+		if got := percentFor(c.size, c.live, c.beside); got != c.want {
+			t.Errorf("of %d bytes, %d in use and %d beside, garbage of %d %% is left, not %d",
+				c.size, c.live, c.beside, got, c.want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func durable(b *testing.B) (pgtest.Database, loci.Store) {
 	}
 	postgres.Observe(nil) // to note each statement takes time, too
 	b.Cleanup(func() { postgres.Observe(watch) })
-	b.Cleanup(cores.RoomyHeap()) // as a server does
+	b.Cleanup(cores.RoomyHeap(cores.ServerHeap)) // as a server does
 	return d, openAt(b, d.Server)
 }
 

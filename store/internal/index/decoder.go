@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"time"
 	"unsafe"
 )
@@ -41,7 +42,7 @@ func (d *decoder) text() string {
 }
 
 func (d *decoder) time() time.Time {
-	n, size := binary.Varint(d.b)
+	n, size := varint(d.b)
 	d.cut(uint64(max(size, 0)))
 	d.ok = d.ok && size > 0
 	return time.UnixMilli(n).UTC()
@@ -52,4 +53,25 @@ func (d *decoder) float() float64 {
 		return math.Float64frombits(binary.LittleEndian.Uint64(b))
 	}
 	return 0
+}
+
+// varint is [binary.Varint]. A time has six bytes, of which eight with what follows are taken at once.
+func varint(b []byte) (n int64, size int) {
+	var x uint64
+	if len(b) >= 8 {
+		x = binary.LittleEndian.Uint64(b)
+	} else {
+		var room [8]byte
+		copy(room[:], b)
+		x = binary.LittleEndian.Uint64(room[:])
+	}
+	ends := ^x & 0x8080808080808080
+	if size = bits.TrailingZeros64(ends)/8 + 1; size > min(8, len(b)) {
+		return binary.Varint(b)
+	}
+	x &= ends ^ (ends - 1) // up to the first byte that ends a number
+	x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+	x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+	x = x&0x000000000fffffff | x&0x0fffffff00000000>>4
+	return int64(x>>1) ^ -int64(x&1), size
 }

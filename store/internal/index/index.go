@@ -9,6 +9,7 @@ package index
 
 import (
 	"encoding/json"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -38,13 +39,16 @@ type Index struct {
 
 	gatherings *gatherings
 
-	coarseAbove, sketchFrom, skipFrom, readCost int // see the bounds
+	coarseAbove, sketchFrom, skipFrom, readCost, guessFrom int // see the bounds
+
+	unguessed atomic.Int32 // lists that are to be made without a guess
 }
 
 // New makes an empty index for vectors of a space; the zero space means none.
 func New(space loci.Space) *Index {
 	return &Index{space: space, shards: map[Key]*shard{}, gatherings: newGatherings(),
-		coarseAbove: coarseAbove, sketchFrom: sketchFrom, skipFrom: skipFrom, readCost: readCost}
+		coarseAbove: coarseAbove, sketchFrom: sketchFrom, skipFrom: skipFrom, readCost: readCost,
+		guessFrom: guessFrom}
 }
 
 // Space returns the space whose vectors the index holds.

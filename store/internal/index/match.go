@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -22,7 +23,8 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost}
+	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost,
+		guessFrom: x.guessFrom, unguessed: &x.unguessed}
 	s.choose(x, &p)
 	defer s.release()
 	if p.Text != "" {
@@ -228,6 +230,9 @@ type scratch struct {
 	sums    []float32 // by passage; zero when not in use: see [search.touch]
 	summed  []uint32  // passages with a sum
 	targets targets
+
+	found []row // see [search.guess]
+	most  floats
 }
 
 // worded is what words of the query say of a passage.
@@ -287,8 +292,10 @@ type search struct {
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 
-	coarseAbove, skipFrom, readCost int
+	coarseAbove, skipFrom, readCost, guessFrom int
 	bm25
+
+	unguessed *atomic.Int32 // of the index
 
 	wishes   [2]wishing // by mark
 	requests bool       // the query asks for advice, or for something to be done

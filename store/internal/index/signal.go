@@ -15,6 +15,7 @@ type signal struct {
 	each func(sh *scoring, least *float64, yield func(passage uint32, score float64) error) error
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
 	sees func(sh *scoring, passage uint32, score float64) bool // nil: all
+	rows bool                                                  // each yields cheaply, and may be called twice
 }
 
 // hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
@@ -53,7 +54,8 @@ var byWords = signal{
 		}
 		return nil
 	},
-	of: (*scoring).word,
+	of:   (*scoring).word,
+	rows: true,
 }
 
 // byVectors scores the passages that have a vector.
@@ -76,6 +78,7 @@ var byVectors = signal{
 	sees: func(sh *scoring, n uint32, score float64) bool {
 		return sh.matrix.Sees(sh.query, int(sh.passages[n].Row), float32(score))
 	},
+	rows: true,
 }
 
 // eachTagged scores the entries that have the tags of the filter, which may be few.
@@ -127,18 +130,34 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if by.sees != nil && !by.sees(sh, n, score) {
 			return nil
 		}
-		if begun && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
-			return nil // it was taken or refused
-		}
-		if begun || len(likely) == 0 { // what is likely came out of another list of this search
-			if ok, err := s.selected(r.at); !ok || err != nil {
-				return err
-			}
+		if len(likely) > 0 && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
+			if begun {
+				return nil // it was taken or refused
+			} // what is likely came out of another list of this search: the filter selects it
+		} else if ok, err := s.selected(r.at); !ok || err != nil {
+			return err
 		}
 		if t.push(r); t.full() {
 			least = t.heap[0].score
 		}
 		return nil
+	}
+	if len(likely) > 0 {
+		defer s.note(likely)()
+	}
+	rows, all, err := s.guess(limit, by)
+	for i := 0; err == nil && i < len(rows) && rows[i].score >= least; i++ {
+		err = take(rows[i].part, rows[i].passage, rows[i].score)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if all || len(rows) > 0 && t.full() {
+		return t.sorted(), nil // no other row has so much
+	}
+	if len(rows) > 0 {
+		s.unguessed.Store(unguessed)
+		t.heap, least = t.heap[:0], math.Inf(-1)
 	}
 	for _, at := range likely {
 		sh := &s.parts[at.part]
@@ -151,9 +170,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 			}
 		}
 	}
-	if begun = len(likely) > 0; begun {
-		defer s.note(likely)()
-	}
+	begun = len(likely) > 0
 	for i := range s.parts {
 		sh := &s.parts[i]
 		if err := by.each(sh, &least, func(n uint32, score float64) error { return take(i, n, score) }); err != nil {
@@ -212,6 +229,9 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 // entry comes once: the best scored, the first of equal ones.
 func isBest(sh *scoring, e *seen, n uint32, score float64, by signal) bool {
 	for other := e.first; other < e.first+e.passages; other++ {
+		if other == n {
+			continue
+		}
 		if s, ok := by.of(sh, other); ok && (s > score || s == score && other < n) {
 			return false
 		}

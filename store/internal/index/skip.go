@@ -294,8 +294,16 @@ func (t *targets) add(term uint32) {
 	if t.terms&(1<<(term%64)) == 0 {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(t.list, term, func(x target, term uint32) int { return cmp.Compare(x.term, term) })
-	for ; i < len(t.list) && t.list[i].term == term; i++ {
-		t.list[i].count++
+	list := t.list
+	if len(list) > 16 {
+		i, _ := slices.BinarySearchFunc(list, term, func(x target, t uint32) int { return cmp.Compare(x.term, t) })
+		list = list[i:]
+	}
+	for i := range list {
+		if x := &list[i]; x.term == term {
+			x.count++
+		} else if x.term > term {
+			break
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
@@ -92,9 +93,14 @@ func (s *Segment) Check(b []byte) {
 	if len(b) == 0 || at >= uintptr(len(s.blocks)) {
 		return
 	}
-	for n := int(at / blockBytes); n <= (int(at)+len(b)-1)/blockBytes; n++ {
-		if s.checked[n/64].Load()&(1<<(n%64)) == 0 {
-			s.checkBlock(n)
+	last := (uint(at) + uint(len(b)) - 1) / blockBytes
+	for n := uint(at) / blockBytes; n <= last; n = n&^63 + 64 {
+		wanted := ^uint64(0) << (n % 64) // of 64 blocks those from n to the last
+		if last|63 == n|63 {
+			wanted &= ^uint64(0) >> (63 - last%64)
+		}
+		for lacking := wanted &^ s.checked[n/64].Load(); lacking != 0; lacking &= lacking - 1 {
+			s.checkBlock(int(n&^63) + bits.TrailingZeros64(lacking))
 		}
 	}
 }
@@ -164,8 +170,15 @@ func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // search finds a text in a sorted list.
 func (b *blob) search(name string) (n uint32, found bool) {
-	i := sort.Search(b.len(), func(i int) bool { return b.text(uint32(i)) >= name })
-	return uint32(i), i < b.len() && b.text(uint32(i)) == name
+	end := uint32(b.len())
+	for n < end { // sort.Search would call a function for each look
+		if middle := n + (end-n)/2; b.text(middle) < name {
+			n = middle + 1
+		} else {
+			end = middle
+		}
+	}
+	return n, int(n) < b.len() && b.text(n) == name
 }
 
 // fits reports whether the sections fit one another.
@@ -239,14 +252,35 @@ func (s *Segment) Rest(n uint32) []byte {
 func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
 	b := s.words.at(passage)
 	s.Check(b)
-	for len(b) > 0 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n>>1 >= uint64(len(s.wordTerms)) {
+	to = slices.Grow(to, len(b))
+	words := uint64(len(s.wordTerms))
+	for at := 0; at < len(b); {
+		n, next := uint64(b[at]), at+1
+		if n >= 0x80 {
+			if next < len(b) && b[next] < 0x80 { // as most have
+				n, next = n&0x7f|uint64(b[next])<<7, next+1
+			} else if n, next = number(b, at); next < 0 {
+				break
+			}
+		}
+		if n>>1 >= words {
 			break
 		}
-		to, b = append(to, uint32(n)), b[size:]
+		to, at = append(to, uint32(n)), next
 	}
 	return to
+}
+
+// number is [binary.Uvarint] of what begins at a place, and where the next begins; -1: there is none.
+func number(b []byte, at int) (n uint64, next int) {
+	if b := b[at:]; len(b) > 2 && b[0] >= 0x80 && b[1] >= 0x80 && b[2] < 0x80 {
+		return uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7 | uint64(b[2])<<14, at + 3
+	}
+	n, size := binary.Uvarint(b[at:])
+	if size <= 0 {
+		return 0, -1
+	}
+	return n, at + size
 }
 
 // Spellings returns how many there are.
@@ -288,29 +322,28 @@ func (s *Segment) Term(n uint32) string { return s.terms.text(n) }
 
 // Postings appends those of a term to a list.
 func (s *Segment) Postings(to []Posting, term uint32) []Posting {
-	b, at := s.postings.at(term), uint64(0)
+	b, passage, passages := s.postings.at(term), uint64(0), uint64(len(s.Passages))
 	s.Check(b)
 	to = slices.Grow(to, int(min(s.Holders[term], uint32(len(b)))))
-	for len(b) > 0 {
-		step, size := uint64(b[0]), 1
+	for at := 0; at < len(b); {
+		step, next := uint64(b[at]), at+1
 		if step >= 0x80 {
-			step, size = binary.Uvarint(b)
-		}
-		if size <= 0 {
-			break
-		}
-		b = b[size:]
-		count := uint64(1)
-		if step&1 != 0 {
-			if count, size = binary.Uvarint(b); size <= 0 {
+			if next < len(b) && b[next] < 0x80 { // as nearly all others have
+				step, next = step&0x7f|uint64(b[next])<<7, next+1
+			} else if step, next = number(b, at); next < 0 {
 				break
 			}
-			b = b[size:]
 		}
-		if at += step >> 1; at >= uint64(len(s.Passages)) {
+		count := uint64(1)
+		if step&1 != 0 {
+			if count, next = number(b, next); next < 0 {
+				break
+			}
+		}
+		if passage += step >> 1; passage >= passages {
 			break
 		}
-		to = append(to, Posting{uint32(at), uint32(count)})
+		to, at = append(to, Posting{uint32(passage), uint32(count)}), next
 	}
 	return to
 }

@@ -1,10 +1,12 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 )
@@ -272,6 +274,62 @@ func TestABlockIsLookedAtOnce(t *testing.T) {
 	s.blocks[0] ^= 1
 	if damaged(func() { s.Check(s.blocks[:1]) }) {
 		t.Error("it is looked at again")
+	}
+}
+
+// Of any range all blocks are looked at in which it lies, however many, and no others.
+func TestBlocksOfARange(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	const all = 300
+	b := make([]byte, all*blockBytes-17)
+	fresh := func() *Segment {
+		s := &Segment{blocks: b, sums: make([]uint32, all), checked: make([]atomic.Uint64, (all+63)/64)}
+		for n := range s.sums {
+			s.sums[n] = crc32.Checksum(block(b, n), castagnoli)
+		}
+		return s
+	}
+	for range 3000 {
+		s, bad := fresh(), random.IntN(all)
+		s.sums[bad] ^= 1
+		for n := range s.checked { // some have been looked at
+			s.checked[n].Store(random.Uint64() & random.Uint64())
+		}
+		seen := s.checked[bad/64].Load()&(1<<(bad%64)) != 0
+		from := random.IntN(len(b))
+		to := min(len(b), from+1+random.IntN([]int{10, 2 * blockBytes, len(b)}[random.IntN(3)]))
+		lies := from/blockBytes <= bad && bad <= (to-1)/blockBytes && !seen
+		before := make([]uint64, len(s.checked))
+		for n := range before {
+			before[n] = s.checked[n].Load()
+		}
+		if got := damaged(func() { s.Check(b[from:to]) }); got != lies {
+			t.Fatalf("bytes %d to %d with block %d damaged: refused is %v", from, to, bad, got)
+		}
+		for n := range all {
+			was := before[n/64]&(1<<(n%64)) != 0
+			now := s.checked[n/64].Load()&(1<<(n%64)) != 0
+			within := from/blockBytes <= n && n <= (to-1)/blockBytes
+			if !lies && now != (was || within) {
+				t.Fatalf("bytes %d to %d: block %d is looked at: %v", from, to, n, now)
+			}
+		}
+	}
+}
+
+// Numbers of any length are read as they were written, and none where one is cut or too long.
+func TestNumbers(t *testing.T) {
+	for _, n := range []uint64{0, 127, 128, 16383, 16384, 1<<21 - 1, 1 << 21, 1 << 40, 1<<64 - 1} {
+		b := binary.AppendUvarint([]byte{9}, n)
+		if got, next := number(append(b, 0x85, 1), 1); got != n || next != len(b) {
+			t.Errorf("%d is read as %d, up to %d", n, got, next)
+		}
+		if _, next := number(b[:len(b)-1], 1); next != -1 {
+			t.Errorf("%d that is cut is read up to %d", n, next)
+		}
+	}
+	if _, next := number(bytes.Repeat([]byte{0xff}, 12), 0); next != -1 {
+		t.Error("a number without an end is read")
 	}
 }
 

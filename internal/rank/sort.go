@@ -1,0 +1,37 @@
+package rank
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sort puts values in order, those with the greatest score first, and equal ones by compare. What it moves about
+// are numbers: values may be large.
+func Sort[T any](values []T, score func(*T) float64, compare func(a, b *T) int) {
+	type scored struct {
+		score float64
+		at    int
+	}
+	list := make([]scored, len(values))
+	for i := range values {
+		list[i] = scored{score(&values[i]), i}
+	}
+	slices.SortFunc(list, func(a, b scored) int {
+		if a.score != b.score { // as most often
+			return cmp.Compare(b.score, a.score)
+		}
+		return compare(&values[a.at], &values[b.at])
+	})
+	for first := range list { // the value that is at list[n].at comes to n
+		if list[first].at == first {
+			continue
+		}
+		held, at := values[first], first
+		for list[at].at != first {
+			from := list[at].at
+			values[at], list[at].at = values[from], at
+			at = from
+		}
+		values[at], list[at].at = held, at
+	}
+}
