@@ -37,7 +37,7 @@ func (c *Handle) deleteThread(ctx context.Context, thread string, most int) (era
 	if err := checkThread(thread); err != nil {
 		return 0, err
 	}
-	all := erasure{c: c, op: "delete thread"}
+	all := c.begin("delete thread")
 	if erased, err = all.deleteKnowing(ctx, thread, true, most); err != nil {
 		return erased, err
 	}
@@ -51,7 +51,7 @@ func (e *erasure) deleteThread(ctx context.Context, thread string, last bool) (e
 
 func (e *erasure) deleteKnowing(ctx context.Context, thread string, last bool, most int) (erased int, err error) {
 	p := deletion{c: e.c, thread: thread, most: most}
-	for more := true; more; {
+	for more := true; more && !e.full(); {
 		var gone int
 		err := e.step(ctx, thread, p.namespace, func(now time.Time) (change loci.Change, ends bool, err error) {
 			change, gone, more, err = p.decide(ctx, now)
@@ -87,7 +87,7 @@ func (p *deletion) decide(
 		n, left, err := p.take(ctx, &change, slotOf(p.thread, b.Namespace), now)
 		checkpoints += n
 		if err == nil {
-			err = p.c.mark(ctx, &change, p.thread, b.Namespace, now, !left)
+			err = p.c.mark(&change, &threads[i], p.thread, b.Namespace, now, !left)
 		}
 		if err != nil {
 			return change, 0, false, err

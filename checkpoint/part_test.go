@@ -1,0 +1,452 @@
+package checkpoint_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
+	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/store/memory"
+)
+
+// goOn makes the parts of a call until it has ended, and returns what each has done.
+func goOn(t *testing.T, between func(), call func(cursor string) (checkpoint.Part, error)) (done []int) {
+	t.Helper()
+	for cursor := ""; ; {
+		p, err := call(cursor)
+		if err != nil {
+			t.Fatalf("after %d parts: %v", len(done), err)
+		}
+		if done = append(done, p.Checkpoints); p.Next == "" {
+			return done
+		}
+		if p.Next == cursor {
+			t.Fatalf("part %d has the cursor of the one before", len(done))
+		}
+		if cursor = p.Next; between != nil {
+			between()
+		}
+	}
+}
+
+func sum(done []int) (n int) {
+	for _, d := range done {
+		n += d
+	}
+	return n
+}
+
+// manyWrites gives a checkpoint writes, which cost a part as much as other records do.
+func manyWrites(t *testing.T, m *loci.Memory, id string, n int) {
+	t.Helper()
+	for i := 0; i < n; i += 5000 {
+		locitest.PutWrites(t, m, "t", id, writesOf(fmt.Sprint("many", i), min(5000, n-i))...)
+	}
+}
+
+// parts are the calls that erase, in parts, with how many checkpoints of a thread stay.
+var parts = map[string]struct {
+	stay int
+	call func(context.Context, *checkpoint.Handle, string) (checkpoint.Part, error)
+}{
+	"prune": {1, func(ctx context.Context, h *checkpoint.Handle, cursor string) (checkpoint.Part, error) {
+		return h.PrunePart(ctx, []string{"t"}, checkpoint.KeepLatest, cursor)
+	}},
+	"prune all": {0, func(ctx context.Context, h *checkpoint.Handle, cursor string) (checkpoint.Part, error) {
+		return h.PrunePart(ctx, []string{"a", "t", "z"}, checkpoint.DeleteAll, cursor)
+	}},
+	"runs": {0, func(ctx context.Context, h *checkpoint.Handle, cursor string) (checkpoint.Part, error) {
+		return h.DeleteForRunsPart(ctx, []string{"r"}, cursor)
+	}},
+	"delete": {0, func(ctx context.Context, h *checkpoint.Handle, cursor string) (checkpoint.Part, error) {
+		return h.DeleteThreadPart(ctx, "t", cursor)
+	}},
+}
+
+// A call takes a part of a large thread, and the next one goes on: with its cursor, and without. Nothing is left of it.
+func TestThreadsAreErasedInParts(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		const checkpoints, writes = 5, checkpoint.ErasePart + 1000
+		for name, p := range parts {
+			for _, keep := range []bool{true, false} {
+				if _, files := s.(*memory.Store); !files && !keep {
+					continue // one store says it of all
+				}
+				t.Run(fmt.Sprint(name, "/", keep), func(t *testing.T) {
+					m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), strings.ReplaceAll(name, " ", "")+fmt.Sprint(keep))
+					locitest.CheckpointHistory(t, m, "t", "", checkpoints, func(int) string { return `{"run_id":"r"}` })
+					manyWrites(t, m, "c02", writes)
+					h := checkpoint.Of(m)
+					done := goOn(t, func() {
+						for id, c := range everyOf(t, m, "t") {
+							if len(c.Values) != 2 {
+								t.Errorf("between parts %s has %v", id, values(c))
+							}
+						}
+					}, func(cursor string) (checkpoint.Part, error) {
+						if !keep && cursor != "" {
+							cursor = "" // a call of someone who does not know of the one before
+							defer func() { keep = true }()
+						}
+						return p.call(t.Context(), h, cursor)
+					})
+					if sum(done) != checkpoints-p.stay || len(done) < 2 {
+						t.Errorf("the parts took %v", done)
+					}
+					left := stored(t, m, s)
+					want := map[loci.Kind]int64{}
+					if p.stay > 0 {
+						want = map[loci.Kind]int64{checkpoint.Kind: 1, checkpoint.KindValue: 2, checkpoint.KindWrite: 1, checkpoint.KindThread: 1}
+					}
+					if !reflect.DeepEqual(left, want) {
+						t.Errorf("left %v, want %v", left, want)
+					}
+					if _, err := h.DeleteThread(t.Context(), "t"); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+		}
+	})
+}
+
+// Between the parts of a copy its target cannot be read, put to, pruned or found, and the copy goes on, whoever calls:
+// what was put to the thread meanwhile is not in it. A target that is deleted meanwhile is a conflict.
+func TestThreadIsCopiedInParts(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		clock := locitest.NewClock()
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: clock.Now, Features: locitest.Features()}), "u")
+		h := checkpoint.Of(m)
+		locitest.CheckpointHistory(t, m, "t", "", 12, func(i int) string { return fmt.Sprintf(`{"run_id":"r","step":%d}`, i) })
+		locitest.CheckpointHistory(t, m, "t", "in:1", 3, locitest.PlainState)
+		want := everyOf(t, m, "t")
+		unfinished := `conflict thread "copy" is a copy of "t" that has not ended`
+		for i := 0; ; i++ {
+			clock.Advance(1e9)
+			p, err := h.CopyThreadFrom(t.Context(), "t", "copy", 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Next == "" {
+				if p.Checkpoints != 15 || i < 6 {
+					t.Errorf("%d checkpoints in %d parts", p.Checkpoints, i)
+				}
+				break
+			}
+			clock.Advance(1e9)
+			id := fmt.Sprintf("d%02d", i)
+			locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, "c11", "{}", locitest.GraphState{"x": id}, locitest.GraphState{"x": id}))
+			locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", "c05", "c04", `{"step":5,"run_id":"r"}`,
+				locitest.GraphState{"same": "1", "step": "again"}, locitest.GraphState{"step": fmt.Sprint("put ", i)}))
+			for _, get := range []string{"", "c03"} {
+				if _, err = h.Get(t.Context(), "copy", "", get); !errors.Is(err, loci.ErrConflict) || !strings.Contains(err.Error(), "has not ended") {
+					t.Fatalf("part %d: reading %q: %v", i, get, err)
+				}
+			}
+			for _, graph := range []string{"", "in:1", "new:1"} {
+				wantError(t, h.Put(t.Context(), locitest.Checkpoint("copy", graph, "c99", "", "{}", nil, nil)), unfinished)
+			}
+			_, err = h.Prune(t.Context(), []string{"copy"}, checkpoint.KeepLatest)
+			wantError(t, err, unfinished)
+			_, err = h.CopyThread(t.Context(), "copy", "third")
+			wantError(t, err, unfinished)
+			_, err = h.CopyThread(t.Context(), "other", "copy")
+			wantError(t, err, unfinished)
+			if got := ids(t, m, "copy"); len(got) > 0 {
+				t.Errorf("part %d: listed are %v", i, got)
+			}
+			for _, c := range everyCheckpoint(t, m) {
+				if c.Thread == "copy" {
+					t.Errorf("part %d: a list of all has %s", i, c.ID)
+				}
+			}
+			if i == 3 {
+				locitest.PutWrites(t, m, "copy", "c11", locitest.Write("task", 0, "ch", "early"))
+			}
+		}
+		got := everyOf(t, m, "copy")
+		for id, c := range want {
+			switch {
+			case id == "/c05": // it was put again all the time
+				if x := got[id]; !strings.HasPrefix(values(x)["step"], "put ") || values(x)["same"] == "" {
+					t.Errorf("%s has %v", id, values(x))
+				}
+				continue
+			case id == "/c11":
+				c.Writes = slices.Clone(c.Writes)
+				c.Writes[0].Value.Data = []byte("early")
+			}
+			if !reflect.DeepEqual(got[id], c) {
+				t.Errorf("%s differs:\n%v\n%v", id, got[id], c)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("copied %d checkpoints, want %d", len(got), len(want))
+		}
+		locitest.PutCheckpoint(t, m, locitest.Checkpoint("copy", "in:1", "c99", "c02", "{}", locitest.GraphState{"same": "1"}, nil))
+		wantValues(t, getCheckpoint(t, m, "copy", "in:1", ""), map[string]string{"same": "same of in:1"})
+
+		p, err := h.CopyThreadFrom(t.Context(), "t", "gone", 7)
+		if err != nil || p.Next == "" {
+			t.Fatal(p, err)
+		}
+		if _, err := h.DeleteThread(t.Context(), "gone"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.CopyThreadPart(t.Context(), "t", "gone", p.Next)
+		locitest.WantCode(t, err, loci.Conflict)
+		if n, err := h.CopyThread(t.Context(), "t", "gone"); n == 0 || err != nil {
+			t.Errorf("%d were copied, %v", n, err)
+		}
+		if faults, err := s.Check(t.Context(), locitest.Tenant(t, "t")); err != nil || len(faults) > 0 {
+			t.Errorf("check: %q, %v", faults, err)
+		}
+	})
+}
+
+// everyOf are the checkpoints of a thread by graph and id, as they are the same in a copy.
+func everyOf(t *testing.T, m *loci.Memory, thread string) map[string]checkpoint.Saved {
+	t.Helper()
+	out := map[string]checkpoint.Saved{}
+	for q := (checkpoint.Query{Thread: thread, Limit: 1000}); ; {
+		page, err := checkpoint.Of(m).List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Checkpoints {
+			c.Thread, c.CreatedAt = "", time.Time{}
+			out[c.Namespace+"/"+c.ID] = c
+		}
+		if q.Cursor = page.Next; page.Next == "" {
+			return out
+		}
+	}
+}
+
+// A thread with more checkpoints than a prune looks at together leaves what a small one leaves: the latest, what it is
+// read with, without a parent that went, and no value that nobody has.
+func TestLongThreadsArePrunedInParts(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		for name, metadata := range map[string]func(i, n int) string{
+			"plain": func(int, int) string { return "{}" },
+			"delta": func(i, n int) string {
+				return map[bool]string{true: `{"counters_since_delta_snapshot":{"ch":1}}`, false: "{}"}[i == n-1]
+			},
+			"ring": func(i, n int) string { return `{"counters_since_delta_snapshot":{"none":1}}` },
+		} {
+			t.Run(name, func(t *testing.T) {
+				m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), name)
+				n := locitest.Unraced(2300, 1100)
+				if name == "ring" {
+					n = 1005
+				}
+				for i := range n {
+					id, state := fmt.Sprintf("c%05d", i), locitest.GraphState{"x": fmt.Sprint(i), "y": fmt.Sprint(i / 100)}
+					if i == n-5 {
+						state["ch"] = "1" // the snapshot
+					}
+					parent := ""
+					if i > 0 {
+						parent = fmt.Sprintf("c%05d", i-1)
+					} else if name == "ring" {
+						parent = fmt.Sprintf("c%05d", n-1)
+					}
+					now := locitest.GraphState{"x": fmt.Sprint("x", i)}
+					if i%100 == 0 {
+						now["y"] = fmt.Sprint("y", i)
+					}
+					if i == n-5 {
+						now["ch"] = "snapshot"
+					}
+					locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, parent, metadata(i, n), state, now))
+				}
+				before := everyOf(t, m, "t")
+				done := goOn(t, nil, func(cursor string) (checkpoint.Part, error) {
+					return checkpoint.Of(m).PrunePart(t.Context(), []string{"t"}, checkpoint.KeepLatest, cursor)
+				})
+				kept := map[string]int{"plain": 1, "delta": 5, "ring": n}[name]
+				if sum(done) != n-kept {
+					t.Errorf("the parts took %v of %d", done, n)
+				}
+				after := everyOf(t, m, "t")
+				for id, c := range after {
+					want := before[id]
+					if _, there := after["/"+want.Parent]; !there {
+						want.Parent = ""
+					}
+					if !reflect.DeepEqual(c, want) {
+						t.Errorf("%s differs:\n%v\n%v", id, c, want)
+					}
+				}
+				if want := valuesNamed(t, m); len(after) != kept || stored(t, m, s)[checkpoint.KindValue] != int64(want) {
+					t.Errorf("%d checkpoints and %d values are left, which name %d", len(after), stored(t, m, s)[checkpoint.KindValue], want)
+				}
+				if _, err := checkpoint.Of(m).DeleteThread(t.Context(), "t"); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	})
+}
+
+// valuesNamed is how many values the checkpoints of all threads have.
+func valuesNamed(t *testing.T, m *loci.Memory) int {
+	t.Helper()
+	named := map[loci.ID]bool{}
+	for q := (checkpoint.Query{Limit: 1000, WithoutValues: true}); ; {
+		page, err := checkpoint.Of(m).List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Checkpoints {
+			f, err := checkpoint.Of(m).Fetch(t.Context(), checkpoint.Fetch{Thread: c.Thread, Namespace: c.Namespace, ID: c.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range f.IDs {
+				named[id] = true
+			}
+		}
+		if q.Cursor = page.Next; page.Next == "" {
+			return len(named)
+		}
+	}
+}
+
+// A cursor of another call, or none at all, is refused before anything is done.
+func TestCursorsOfOthers(t *testing.T) {
+	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
+	locitest.CheckpointHistory(t, m, "t", "", 3, locitest.PlainState)
+	h := checkpoint.Of(m)
+	for _, bad := range []string{"x", "e30", "eyJwYXJ0IjowfQ", "?"} {
+		for name, p := range parts {
+			_, err := p.call(t.Context(), h, bad)
+			if locitest.WantCode(t, err, loci.Invalid); len(ids(t, m, "t")) != 3 {
+				t.Errorf("%s with %q erased something", name, bad)
+			}
+		}
+		_, err := h.CopyThreadPart(t.Context(), "t", "copy", bad)
+		locitest.WantCode(t, err, loci.Invalid)
+	}
+	other := "eyJwYXJ0IjoxLCJ0aHJlYWQiOiJvdGhlciJ9" // {"part":1,"thread":"other"}
+	_, err := h.PrunePart(t.Context(), []string{"t"}, checkpoint.KeepLatest, other)
+	locitest.WantCode(t, err, loci.Invalid)
+	_, err = h.CopyThreadPart(t.Context(), "t", "copy", other)
+	locitest.WantCode(t, err, loci.Invalid)
+}
+
+// A part that is asked for again under its idempotency key is answered as before, and done once.
+func TestPartsAreRepeated(t *testing.T) {
+	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
+	m := locitest.Bind(t, e, "u")
+	keyedBy := func(key string) *loci.Memory {
+		return locitest.BindView(t, e, loci.View{Tenant: locitest.Tenant(t, "t"), Namespace: loci.Namespace{"u"}, Actor: "tester", IdempotencyKey: key})
+	}
+	locitest.CheckpointHistory(t, m, "t", "", 12, func(int) string { return `{"run_id":"r"}` })
+	for name, p := range parts {
+		keyed := keyedBy("key of " + name)
+		first, err := p.call(t.Context(), checkpoint.Of(keyed), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		locitest.CheckpointHistory(t, m, "t", "", 12, func(int) string { return `{"run_id":"r"}` })
+		if again, err := p.call(t.Context(), checkpoint.Of(keyed), ""); again != first || err != nil || len(ids(t, m, "t")) != 12 {
+			t.Errorf("%s: %v, then %v, %v", name, first, again, err)
+		}
+	}
+	keyed := keyedBy("key of a copy")
+	for range 2 {
+		if p, err := checkpoint.Of(keyed).CopyThreadPart(t.Context(), "t", "copy", ""); p.Checkpoints != 12 || err != nil {
+			t.Errorf("%v, %v", p, err)
+		}
+	}
+}
+
+// Whatever parts of calls follow one another, with puts between them, each checkpoint that can be read is whole and as
+// it was put, a finished copy is one, and the log holds.
+func TestPartsAgainstReference(t *testing.T) {
+	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
+		rng := rand.New(rand.NewPCG(10, 157))
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
+		h := checkpoint.Of(m)
+		threads := []string{"a", "b"}
+		put := map[string]map[string]string{"a": {}, "b": {}} // by thread and id: the value of x
+		at, copying := 0, ""
+		for step := range locitest.Unraced(250, 60) {
+			thread := threads[rng.IntN(2)]
+			var err error
+			switch rng.IntN(8) {
+			case 0:
+				_, err = h.PrunePart(t.Context(), threads, checkpoint.KeepLatest, "")
+				for _, one := range threads {
+					if latest := slices.Max(append(slices.Collect(maps.Keys(put[one])), "")); latest != "" {
+						put[one] = map[string]string{latest: put[one][latest]}
+					}
+				}
+			case 1:
+				if rng.IntN(3) == 0 {
+					_, err = h.DeleteThreadPart(t.Context(), thread, "")
+					clear(put[thread])
+				}
+			case 2:
+				_, err = h.DeleteForRunsPart(t.Context(), []string{"r0"}, "")
+				for _, one := range threads {
+					maps.DeleteFunc(put[one], func(id, _ string) bool { return strings.HasSuffix(id, "0") })
+				}
+			case 3, 4:
+				if copying == "" {
+					copying = thread
+				}
+				if len(put[copying]) == 0 {
+					_, err = h.DeleteThread(t.Context(), "copy")
+					copying = ""
+					break
+				}
+				var p checkpoint.Part
+				if p, err = h.CopyThreadFrom(t.Context(), copying, "copy", 5); err == nil && p.Next == "" {
+					for id, c := range everyOf(t, m, "copy") {
+						if want, there := put[copying][id[1:]]; there && values(c)["x"] != want {
+							t.Fatalf("step %d: the copy of %s has %s, want %s", step, id, values(c)["x"], want)
+						}
+					}
+					_, err = h.DeleteThread(t.Context(), "copy")
+					copying = ""
+				}
+			default:
+				at++
+				id := fmt.Sprintf("c%04d%d", at, rng.IntN(3))
+				parent := slices.Max(append(slices.Collect(maps.Keys(put[thread])), ""))
+				now, version := locitest.GraphState{"x": "value " + id}, id
+				if x, there := put[thread][parent]; there && rng.IntN(2) == 0 {
+					version, now = strings.TrimPrefix(x, "value "), nil // it has that of its parent
+				}
+				locitest.PutCheckpoint(t, m, locitest.Checkpoint(thread, "", id, parent, `{"run_id":"r`+id[5:]+`"}`, locitest.GraphState{"x": version}, now))
+				put[thread][id] = "value " + version
+			}
+			if err != nil {
+				t.Fatalf("step %d: %v", step, err)
+			}
+			for _, one := range threads {
+				got := map[string]string{}
+				for id, c := range everyOf(t, m, one) {
+					got[id[1:]] = values(c)["x"]
+				}
+				if !maps.Equal(got, put[one]) {
+					t.Fatalf("step %d: thread %s has %v, want %v", step, one, got, put[one])
+				}
+			}
+			if copying == "" && int64(valuesNamed(t, m)) != stored(t, m, s)[checkpoint.KindValue] {
+				t.Fatalf("step %d: %d values are stored, %d named", step, stored(t, m, s)[checkpoint.KindValue], valuesNamed(t, m))
+			}
+		}
+	})
+}
