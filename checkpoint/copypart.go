@@ -96,7 +96,7 @@ func (c *Handle) whole(ctx context.Context, thread string, r *loci.Record) error
 	return c.settled(ctx, thread)
 }
 
-// CopyThreadPart is a part of [Handle.CopyThread] that takes less than a second: some 8,000 records, or 32 MiB of texts.
+// CopyThreadPart is a part of [Handle.CopyThread] that takes less than a second: some 6,000 records, or 32 MiB of texts.
 // A call with the cursor of the part before goes on, and so does one without: a copy that was stopped is no conflict.
 // Until it has ended the target's checkpoints are not listed, and reading or putting one, or pruning the target, is a
 // Conflict; deleting it is not. What is put to the thread after the first part is not copied, nor what is erased before
@@ -142,11 +142,12 @@ type partCopy struct {
 	bound  // what may still be copied
 	known  map[loci.ID]bool
 	change loci.Change
+	looked int // values, whether they are there
 }
 
 // decide makes a step of the copy. All steps of a call but the last go on with the next one, and the last has the reply.
 func (p *partCopy) decide(ctx context.Context, now time.Time) (d loci.Decision[Part], err error) {
-	p.change = loci.Change{}
+	p.change, p.looked = loci.Change{}, 0
 	if p.known == nil || len(p.known) > 4*copyPart {
 		p.known = map[loci.ID]bool{}
 	}
@@ -268,7 +269,7 @@ func (p *partCopy) step(ctx context.Context, state *copying, now time.Time) (rec
 		default:
 			err = p.checkpoints(ctx, state, all, now)
 		}
-		return len(heads), size, err
+		return len(heads) + p.looked/lookEach + eventCost*len(p.change.Events), size, err
 	}
 	return 0, 0, nil
 }
@@ -405,6 +406,7 @@ func (p *partCopy) missing(ctx context.Context, state *copying, olds map[loci.ID
 	}
 	slices.SortFunc(ids, byID)
 	var late []loci.ID
+	p.looked = len(ids)
 	for chunk := range slices.Chunk(ids, 500) {
 		f := p.c.filter(KindValue)
 		f.IDs = chunk

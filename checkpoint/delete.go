@@ -22,7 +22,8 @@ type deletion struct {
 	sorted    bool
 	prefix    string // of the slots of that namespace
 	namespace string
-	most      int // values that are remembered
+	most      int      // values that are remembered
+	channels  []string // from which values go, if there are more
 }
 
 // DeleteThread erases all checkpoints, values and writes of a thread and returns how many
@@ -46,7 +47,7 @@ func (c *Handle) deleteThread(ctx context.Context, thread string, most int) (era
 
 // deleteThread erases a thread as a part of a call; last says that the call erases nothing after it.
 func (e *erasure) deleteThread(ctx context.Context, thread string, last bool) (erased int, err error) {
-	return e.deleteKnowing(ctx, thread, last, maxKnownValues)
+	return e.deleteKnowing(ctx, thread, last, min(maxKnownValues, e.room))
 }
 
 func (e *erasure) deleteKnowing(ctx context.Context, thread string, last bool, most int) (erased int, err error) {
@@ -109,7 +110,7 @@ func (p *deletion) take(
 	ctx context.Context, change *loci.Change, prefix string, now time.Time,
 ) (checkpoints int, more bool, err error) {
 	if p.prefix != prefix {
-		p.prefix, p.values = prefix, nil
+		p.prefix, p.values, p.channels = prefix, nil, nil
 	}
 	gone := map[loci.ID]bool{}
 	if prefix == slotOf(p.thread) {
@@ -135,6 +136,15 @@ func (p *deletion) take(
 			return 0, false, err
 		}
 		records = slices.DeleteFunc(records, func(r loci.Record) bool { return gone[r.ID] })
+		if len(records) > room && kind == KindValue && prefix != slotOf(p.thread) {
+			// There are many. Those of one time go together.
+			more = true
+			list := &valueList{c: p.c, prefix: prefix, channels: p.channels}
+			if records, err = list.next(ctx, room); err != nil {
+				return 0, false, err
+			}
+			p.channels = list.channels
+		}
 		more = more || len(records) > room
 		records = records[:min(room, len(records))]
 		if kind == KindValue {

@@ -62,7 +62,7 @@ func (e *erasure) step(
 	more, err := loci.Commit(ctx, e.c.m, e.op, nil, func(now time.Time) (d loci.Decision[bool], err error) {
 		var last bool
 		d.Change, last, err = decide(now)
-		size = len(d.Change.Erase) + len(d.Change.Put)
+		size = len(d.Change.Erase) + len(d.Change.Put) + eventCost*len(d.Change.Events)
 		if err != nil || d.Change.Empty() {
 			d.Reply = e.owed
 			return d, err

@@ -17,19 +17,20 @@ import (
 // Bounds of one part of a call. A record that goes costs 20 to 30 µs of processor time, one that is copied 50, so that
 // a part takes less than half a second.
 const (
-	erasePart = 16_384 // records that go with it
-	copyPart  = 8_192  // records that come
+	erasePart = 10_000 // records that go with it
+	copyPart  = 6_000  // records that come
 )
 
-// What looking at things counts in a part that erases, in records.
+// What else counts in a part, in records.
 const (
+	eventCost  = 2  // an event of the log
 	lookThread = 16 // at a thread or a graph of one, in which nothing may have to go
 	lookEach   = 8  // so many checkpoints or values that stay count as one record
 )
 
 // A Part is what one of the calls has done that do a large thing together.
 type Part struct {
-	Checkpoints int    `json:"checkpoints"` // that went; of a copy all that there are by now
+	Checkpoints int    `json:"checkpoints"` // that went; of a copy: all that are copied by now
 	Next        string `json:"next"`        // the cursor of the following call, which goes on; "": all is done
 }
 
@@ -47,22 +48,11 @@ func (p Part) Whole() (int, error) {
 		Recovery: "Make the same call again: it goes on, and succeeds once nothing is left."}
 }
 
-// all makes the calls of a large thing, one after the other.
-func all(part func(cursor string) (Part, error)) (n int, err error) {
-	for cursor := ""; ; {
-		p, err := part(cursor)
-		if n += p.Checkpoints; err != nil || p.Next == "" {
-			return n, err
-		}
-		cursor = p.Next
-	}
-}
-
 // A place is where the next part goes on.
 type place struct {
 	Part   int    `json:"part"`             // how many there were: each cursor is another one
-	Thread string `json:"thread,omitempty"` // of several
-	Graph  string `json:"graph,omitempty"`  // and those before it
+	Thread []byte `json:"thread,omitempty"` // of several; as bytes no name makes a cursor too long
+	Graph  []byte `json:"graph,omitempty"`  // and those before it
 	Root   bool   `json:"root,omitempty"`   // the root graph, which is the last one
 	Copy   string `json:"copy,omitempty"`   // the copy that it is a part of
 }
@@ -119,7 +109,7 @@ func (e *erasure) part(ctx context.Context, from place, run func() (int, error))
 	return p, err
 }
 
-// DeleteThreadPart is a part of [Handle.DeleteThread] that takes less than a second: some 16,000 records go with it. A
+// DeleteThreadPart is a part of [Handle.DeleteThread] that takes less than a second: some 10,000 records go with it. A
 // call with the cursor of the part before goes on, and so does one without.
 func (c *Handle) DeleteThreadPart(ctx context.Context, thread, cursor string) (Part, error) {
 	from, err := placeOf(cursor)
@@ -127,10 +117,12 @@ func (c *Handle) DeleteThreadPart(ctx context.Context, thread, cursor string) (P
 		return Part{}, err
 	}
 	request := []string{thread, cursor}
-	return c.once(ctx, "delete thread in parts", request, func() (Part, error) {
-		e := &erasure{c: c, op: "delete thread"}
-		return e.part(ctx, from, func() (int, error) { return e.deleteThread(ctx, thread, true) })
-	})
+	return c.once(ctx, "delete thread in parts", request, func() (Part, error) { return c.deletePart(ctx, thread, from) })
+}
+
+func (c *Handle) deletePart(ctx context.Context, thread string, from place) (Part, error) {
+	e := &erasure{c: c, op: "delete thread"}
+	return e.part(ctx, from, func() (int, error) { return e.deleteThread(ctx, thread, true) })
 }
 
 // PrunePart is a part of [Handle.Prune] that takes less than a second. A call with the cursor of the part before goes
@@ -146,7 +138,7 @@ func (c *Handle) PrunePart(ctx context.Context, threads []string, strategy Prune
 	if err != nil {
 		return Part{}, err
 	}
-	if at, ok := slices.BinarySearch(threads, from.Thread); cursor != "" && !ok {
+	if at, ok := slices.BinarySearch(threads, string(from.Thread)); cursor != "" && !ok {
 		return Part{}, loci.Errorf(loci.Invalid, "cursor is of a call with other thread_ids: send the same ones")
 	} else if ok {
 		threads = threads[at:]

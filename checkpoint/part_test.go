@@ -337,7 +337,7 @@ func TestCursorsOfOthers(t *testing.T) {
 		_, err := h.CopyThreadPart(t.Context(), "t", "copy", bad)
 		locitest.WantCode(t, err, loci.Invalid)
 	}
-	other := "eyJwYXJ0IjoxLCJ0aHJlYWQiOiJvdGhlciJ9" // {"part":1,"thread":"other"}
+	other := "eyJwYXJ0IjoxLCJ0aHJlYWQiOiJiM1JvWlhJPSJ9" // {"part":1,"thread":"b3RoZXI="}
 	_, err := h.PrunePart(t.Context(), []string{"t"}, checkpoint.KeepLatest, other)
 	locitest.WantCode(t, err, loci.Invalid)
 	_, err = h.CopyThreadPart(t.Context(), "t", "copy", other)

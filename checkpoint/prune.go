@@ -51,7 +51,7 @@ func (e *erasure) prune(
 	ctx context.Context, threads []string, strategy PruneStrategy, from place,
 ) (erased int, err error) {
 	for i, thread := range threads {
-		if e.at = (place{Thread: thread}); e.full() {
+		if e.at = (place{Thread: []byte(thread)}); e.full() {
 			break
 		}
 		e.look(lookThread)
@@ -59,7 +59,7 @@ func (e *erasure) prune(
 		if strategy == DeleteAll {
 			n, err = e.deleteThread(ctx, thread, last)
 		} else {
-			if thread == from.Thread {
+			if thread == string(from.Thread) {
 				e.at.Graph, e.at.Root = from.Graph, from.Root
 			}
 			n, err = e.keepLatest(ctx, thread, last)
@@ -79,8 +79,8 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 	}
 	f := e.c.filter(KindThread)
 	f.Slots = loci.SlotsBeginning(slotOf(thread))
-	if e.at.Graph != "" || e.at.Root {
-		f.Slots.To = slotOf(thread, e.at.Graph) + "\x00"
+	if len(e.at.Graph) > 0 || e.at.Root {
+		f.Slots.To = slotOf(thread, string(e.at.Graph)) + "\x00"
 	}
 	root := &keeping{c: e.c, thread: thread}
 	for {
@@ -93,7 +93,7 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 			if err := loci.ReadBody(&records[i], &b); err != nil {
 				return erased, err
 			}
-			e.at.Graph, e.at.Root = b.Namespace, b.Namespace == ""
+			e.at.Graph, e.at.Root = []byte(b.Namespace), b.Namespace == ""
 			if e.full() {
 				return erased, nil
 			}
@@ -182,7 +182,7 @@ type keeping struct {
 	version       int64              // of the thread's record
 	tried         bool               // a change was made of it that may have been refused
 	alone         bool               // there is nothing else in the graph
-	after         string             // the slot of the last value that a sweep has looked at
+	list          valueList          // the values that a sweep has not looked at
 }
 
 func (k *keeping) slots() loci.SlotRange { return loci.SlotsBeginning(slotOf(k.thread, k.graph)) }
@@ -201,7 +201,8 @@ func (k *keeping) latest(ctx context.Context) (*stored, error) {
 
 // look finds what [Handle.keep] names.
 func (k *keeping) look(ctx context.Context) error {
-	k.kept, k.values, k.after, k.alone = map[string]*stored{}, map[loci.ID]bool{}, "", false
+	k.kept, k.values, k.alone = map[string]*stored{}, map[loci.ID]bool{}, false
+	k.list = valueList{c: k.c, prefix: slotOf(k.thread, k.graph)}
 	head, err := k.latest(ctx)
 	if err != nil || head == nil {
 		return err
@@ -393,18 +394,14 @@ func (e *erasure) sweep(ctx context.Context, k *keeping) error {
 // values makes a change erase values that what is kept does not name.
 func (e *erasure) values(ctx context.Context, k *keeping, change *loci.Change) (more bool, err error) {
 	var ids []loci.ID
-	after, looked := k.after, 0
+	looked := 0
 	for more = true; more && len(ids) < stepRecords && looked < 8*stepRecords; {
-		slots := k.slots()
-		if after != "" {
-			slots.From = after + "\x00"
-		}
-		records, err := e.c.firstOf(ctx, KindValue, slots, stepRecords-len(ids), loci.Page{Brief: true})
+		records, err := k.list.next(ctx, stepRecords-len(ids))
 		if err != nil {
 			return false, err
 		}
 		for i := range records {
-			if after = records[i].Slot; !k.values[records[i].ID] {
+			if !k.values[records[i].ID] {
 				ids = append(ids, records[i].ID)
 			}
 		}
@@ -413,13 +410,12 @@ func (e *erasure) values(ctx context.Context, k *keeping, change *loci.Change) (
 	e.look((looked - len(ids)) / lookEach)
 	slices.SortFunc(ids, byID)
 	e.c.eraseValues(change, ids)
-	k.after = after
 	return more, nil
 }
 
 // deleteGraph erases all of a namespace of a thread.
 func (e *erasure) deleteGraph(ctx context.Context, thread, graph string) (erased int, err error) {
-	p := deletion{c: e.c, thread: thread, most: maxKnownValues, namespace: graph}
+	p := deletion{c: e.c, thread: thread, most: min(maxKnownValues, e.room), namespace: graph}
 	for more := true; more && !e.full(); {
 		gone := 0
 		err := e.step(ctx, thread, graph, func(now time.Time) (change loci.Change, ends bool, err error) {

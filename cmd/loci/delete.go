@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -45,7 +48,9 @@ func (c *deleteCmd) Run(a *app) error {
 	for i := range c.ID {
 		err := errs[i]
 		if err == nil {
-			err = view.Delete(a.ctx, m, ids[i])
+			for err = checkpoint.ErrUnfinished; errors.Is(err, checkpoint.ErrUnfinished); { // a large thread goes in parts
+				err = view.Delete(a.ctx, m, ids[i])
+			}
 		}
 		switch {
 		case err == nil:
