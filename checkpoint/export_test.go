@@ -12,5 +12,10 @@ func (c *Handle) CopyThreadFrom(ctx context.Context, from, to string, records in
 	return c.copyThreadPart(ctx, from, to, "", bound{records, copyPartBytes, 0})
 }
 
+// PruneFrom is a part of a prune with another bound.
+func (c *Handle) PruneFrom(ctx context.Context, threads []string, cursor string, records int) (Part, error) {
+	return c.prunePart(ctx, threads, KeepLatest, cursor, records)
+}
+
 // ErasePart is how many records go with a part of a call that erases.
 const ErasePart = erasePart

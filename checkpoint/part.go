@@ -96,7 +96,7 @@ func (c *Handle) once(ctx context.Context, op string, request any, do func() (Pa
 
 // part runs a call that erases until it has done its part, and says where the next one goes on.
 func (e *erasure) part(ctx context.Context, from place, run func() (int, error)) (Part, error) {
-	e.room = erasePart
+	e.room = cmp.Or(e.room, erasePart)
 	n, err := run()
 	if err == nil {
 		err = e.settle(ctx)
@@ -130,6 +130,12 @@ func (c *Handle) deletePart(ctx context.Context, thread string, from place) (Par
 // are gone and their values still there, and the parent of the oldest one may be gone. TooLarge: more than 10,000
 // checkpoints are needed to read the latest.
 func (c *Handle) PrunePart(ctx context.Context, threads []string, strategy PruneStrategy, cursor string) (Part, error) {
+	return c.prunePart(ctx, threads, strategy, cursor, erasePart)
+}
+
+func (c *Handle) prunePart(
+	ctx context.Context, threads []string, strategy PruneStrategy, cursor string, room int,
+) (Part, error) {
 	threads, err := pruned(threads, strategy)
 	if err != nil {
 		return Part{}, err
@@ -145,14 +151,14 @@ func (c *Handle) PrunePart(ctx context.Context, threads []string, strategy Prune
 	}
 	request := map[string]any{"threads": threads, "strategy": strategy, "cursor": cursor}
 	return c.once(ctx, "prune threads in parts", request, func() (Part, error) {
-		e := &erasure{c: c, op: "prune threads"}
+		e := &erasure{c: c, op: "prune threads", room: room}
 		return e.part(ctx, from, func() (int, error) { return e.prune(ctx, threads, strategy, from) })
 	})
 }
 
 // MaxLooked is how many checkpoints a graph of a thread may have, together with a twentieth of the values that they
 // name, from which those of runs go in parts: which values still belong to others, only all of them say.
-const MaxLooked = 60_000
+const MaxLooked = 30_000
 
 // DeleteForRunsPart is a part of [Handle.DeleteForRuns] that takes less than a second. A call with the cursor of the
 // part before goes on, and so does one without. TooLarge: a graph of a thread with such checkpoints has more than

@@ -238,6 +238,7 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		for name, metadata := range map[string]func(i, n int) string{
 			"plain": func(int, int) string { return "{}" },
+			"busy":  func(int, int) string { return "{}" }, // others put checkpoints between the parts
 			"delta": func(i, n int) string {
 				return map[bool]string{true: `{"counters_since_delta_snapshot":{"ch":1}}`, false: "{}"}[i == n-1]
 			},
@@ -270,14 +271,30 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 					locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, parent, metadata(i, n), state, now))
 				}
 				before := everyOf(t, m, "t")
-				done := goOn(t, nil, func(cursor string) (checkpoint.Part, error) {
-					return checkpoint.Of(m).PrunePart(t.Context(), []string{"t"}, checkpoint.KeepLatest, cursor)
+				late, latest := 0, fmt.Sprintf("c%05d", n-1)
+				done := goOn(t, func() {
+					for range 3 {
+						if late++; name != "busy" || late > 9 {
+							return
+						}
+						id := fmt.Sprintf("d%05d", late)
+						state := locitest.GraphState{"x": id, "y": fmt.Sprint((n - 1) / 100)} // y is that of the latest
+						in := locitest.Checkpoint("t", "", id, latest, "{}", state, locitest.GraphState{"x": "x of " + id})
+						locitest.PutCheckpoint(t, m, in)
+						latest = id
+						before["/"+id] = savedWith(in, before["/"+fmt.Sprintf("c%05d", n-1)])
+					}
+				}, func(cursor string) (checkpoint.Part, error) {
+					return checkpoint.Of(m).PruneFrom(t.Context(), []string{"t"}, cursor, 1500)
 				})
-				kept := map[string]int{"plain": 1, "delta": 5, "ring": n}[name]
-				if sum(done) != n-kept {
-					t.Errorf("the parts took %v of %d", done, n)
+				kept := map[string]int{"plain": 1, "busy": 1, "delta": 5, "ring": n}[name]
+				if sum(done) != len(before)-kept {
+					t.Errorf("the parts took %v of %d", done, len(before))
 				}
 				after := everyOf(t, m, "t")
+				if name == "busy" && n > 2000 && (len(done) < 2 || len(before) == n) {
+					t.Errorf("nobody put anything between %d parts", len(done))
+				}
 				for id, c := range after {
 					want := before[id]
 					if _, there := after["/"+want.Parent]; !there {
@@ -296,6 +313,12 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 			})
 		}
 	})
+}
+
+// savedWith is how a checkpoint is read that has y of another one.
+func savedWith(in checkpoint.Checkpoint, other checkpoint.Saved) checkpoint.Saved {
+	in.Thread, in.Values = "", map[string]checkpoint.Typed{"x": in.Values["x"], "y": other.Values["y"]}
+	return checkpoint.Saved{Checkpoint: in, Writes: []checkpoint.Write{}}
 }
 
 // valuesNamed is how many values the checkpoints of all threads have.
