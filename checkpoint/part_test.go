@@ -169,6 +169,10 @@ func TestThreadIsCopiedInParts(t *testing.T) {
 					t.Errorf("part %d: a list of all has %s", i, c.ID)
 				}
 			}
+			var export strings.Builder
+			if _, err := m.Export(t.Context(), &export, nil); err != nil || strings.Contains(export.String(), `"thread":"copy"`) {
+				t.Errorf("part %d: an export has a part of a copy, %v", i, err)
+			}
 			if i == 3 {
 				locitest.PutWrites(t, m, "copy", "c11", locitest.Write("task", 0, "ch", "early"))
 			}
