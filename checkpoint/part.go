@@ -25,6 +25,7 @@ const (
 const (
 	eventCost  = 2  // an event of the log
 	lookThread = 16 // at a thread or a graph of one, in which nothing may have to go
+	lookWhole  = 4  // so many checkpoints that are read count as one record
 	lookEach   = 8  // so many checkpoints or values that stay count as one record
 )
 
@@ -158,7 +159,7 @@ func (c *Handle) prunePart(
 
 // MaxLooked is how many checkpoints a graph of a thread may have, together with a twentieth of the values that they
 // name, from which those of runs go in parts: which values still belong to others, only all of them say.
-const MaxLooked = 30_000
+const MaxLooked = 20_000
 
 // DeleteForRunsPart is a part of [Handle.DeleteForRuns] that takes less than a second. A call with the cursor of the
 // part before goes on, and so does one without. TooLarge: a graph of a thread with such checkpoints has more than
@@ -202,6 +203,7 @@ func (e *erasure) storedFew(ctx context.Context, slots loci.SlotRange) (out []st
 				Recovery: "Prune the thread, or delete it: both go in parts, however large it is."}
 		}
 		if p.Cursor = next; next == "" {
+			e.look(size / 20 / lookWhole)
 			return out, nil
 		}
 	}

@@ -246,6 +246,9 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 			"delta": func(i, n int) string {
 				return map[bool]string{true: `{"counters_since_delta_snapshot":{"ch":1}}`, false: "{}"}[i == n-1]
 			},
+			"branch": func(i, n int) string {
+				return map[bool]string{true: `{"counters_since_delta_snapshot":{"ch":1}}`, false: "{}"}[i == n-1]
+			},
 			"ring": func(i, n int) string { return `{"counters_since_delta_snapshot":{"none":1}}` },
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -256,8 +259,12 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 				}
 				for i := range n {
 					id, state := fmt.Sprintf("c%05d", i), locitest.GraphState{"x": fmt.Sprint(i), "y": fmt.Sprint(i / 100)}
-					if i == n-5 {
-						state["ch"] = "1" // the snapshot
+					snapshot := n - 5
+					if name == "branch" {
+						snapshot = 2
+					}
+					if i == snapshot {
+						state["ch"] = "1"
 					}
 					parent := ""
 					if i > 0 {
@@ -265,11 +272,14 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 					} else if name == "ring" {
 						parent = fmt.Sprintf("c%05d", n-1)
 					}
+					if name == "branch" && i == n-1 {
+						parent = "c00002"
+					}
 					now := locitest.GraphState{"x": fmt.Sprint("x", i)}
 					if i%100 == 0 {
 						now["y"] = fmt.Sprint("y", i)
 					}
-					if i == n-5 {
+					if i == snapshot {
 						now["ch"] = "snapshot"
 					}
 					locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, parent, metadata(i, n), state, now))
@@ -291,7 +301,7 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 				}, func(cursor string) (checkpoint.Part, error) {
 					return checkpoint.Of(m).PruneFrom(t.Context(), []string{"t"}, cursor, 1500)
 				})
-				kept := map[string]int{"plain": 1, "busy": 1, "delta": 5, "ring": n}[name]
+				kept := map[string]int{"plain": 1, "busy": 1, "delta": 5, "branch": 2, "ring": n}[name]
 				if sum(done) != len(before)-kept {
 					t.Errorf("the parts took %v of %d", done, len(before))
 				}

@@ -88,11 +88,15 @@ func TestPruneThatIsRefusedLooksAgain(t *testing.T) {
 				parent = id
 			}
 			locitest.PutWrites(t, m, "t", "c0000", writesOf("many", 700)...) // more than one change
+			again := func() { locitest.PutWrites(t, other, "t", "c0001", locitest.Write("error", -1, "ch", "e")) }
+			again()
 			changes := 0
 			meddles.apply = func(c loci.Change) {
 				if changes++; changes <= 2 { // it has c0001 of the step that is refused
 					in := locitest.Checkpoint("t", "", fmt.Sprint("d", changes), "c0001", "{}", locitest.GraphState{"x": "c0001"}, nil)
 					locitest.PutCheckpoint(t, other, in)
+				} else if changes == 4 {
+					again() // refuses the second step, and is no change of the thread's record
 				}
 			}
 			done := goOn(t, nil, func(cursor string) (checkpoint.Part, error) {

@@ -188,8 +188,8 @@ def test_what_a_large_thread_takes_is_several_requests():
             assert sent == []
 
 
-def test_a_large_thread(client):
-    checkpoints = client.with_options(user="greta").checkpoints
+def test_a_large_thread(memory):
+    checkpoints = memory.checkpoints
     value = {"type": "b", "data": ""}
     for at in range(2):
         checkpoints.put({"thread_id": "t", "checkpoint_id": str(at), "checkpoint": value, "metadata": {"run_id": "r"}})
