@@ -251,9 +251,12 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 			},
 			"ring": func(i, n int) string { return `{"counters_since_delta_snapshot":{"none":1}}` },
 		} {
+			if _, quick := s.(*memory.Store); !quick && name != "busy" {
+				continue // a thread that is long takes long to make
+			}
 			t.Run(name, func(t *testing.T) {
 				m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), name)
-				n := locitest.Unraced(2300, 1100)
+				n := 1300
 				if name == "ring" {
 					n = 1005
 				}
@@ -306,7 +309,7 @@ func TestLongThreadsArePrunedInParts(t *testing.T) {
 					t.Errorf("the parts took %v of %d", done, len(before))
 				}
 				after := everyOf(t, m, "t")
-				if name == "busy" && n > 2000 && (len(done) < 2 || len(before) == n) {
+				if name == "busy" && (len(done) < 2 || len(before) == n) {
 					t.Errorf("nobody put anything between %d parts", len(done))
 				}
 				for id, c := range after {
