@@ -57,18 +57,18 @@ type copier struct {
 
 // begin refuses to copy nothing, and to a thread that has something.
 func (p *copier) begin(ctx context.Context) error {
-	any := func(thread string) (bool, error) {
+	has := func(thread string) (bool, error) {
 		found, err := p.c.firstOf(ctx, KindThread, loci.SlotsBeginning(slotOf(thread)), 1, loci.Page{Brief: true})
 		return len(found) > 0, err
 	}
-	there, err := any(p.from)
+	there, err := has(p.from)
 	if err != nil {
 		return err
 	}
 	if !there {
 		return loci.Errorf(loci.NotFound, "thread %q has no checkpoints", p.from)
 	}
-	taken, err := any(p.to)
+	taken, err := has(p.to)
 	if err == nil && taken {
 		err = &loci.Error{Code: loci.Conflict, Msg: fmt.Sprintf("thread %q has checkpoints already", p.to), Recovery: "Choose a new thread, or delete that one first."}
 	}

@@ -82,7 +82,7 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 	if len(e.at.Graph) > 0 || e.at.Root {
 		f.Slots.To = slotOf(thread, string(e.at.Graph)) + "\x00"
 	}
-	root := &keeping{c: e.c, thread: thread}
+	root := &keeping{c: e.c, thread: thread, bounded: e.room != unbounded}
 	for {
 		records, _, err := e.c.records(ctx, f, loci.Page{Limit: 100, Order: loci.SlotDescending, NoText: true})
 		if err != nil || len(records) == 0 {
@@ -109,7 +109,7 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 
 // pruneGraph prunes a namespace of a thread. root is what the root graph keeps.
 func (e *erasure) pruneGraph(ctx context.Context, thread, graph string, root *keeping, last bool) (erased int, err error) {
-	k := &keeping{c: e.c, thread: thread, graph: graph}
+	k := &keeping{c: e.c, thread: thread, graph: graph, bounded: e.room != unbounded}
 	goes, err := e.goesWhole(ctx, k, root)
 	if err != nil {
 		return 0, err
@@ -177,6 +177,7 @@ func (e *erasure) goesWhole(ctx context.Context, k, root *keeping) (bool, error)
 type keeping struct {
 	c             *Handle
 	thread, graph string
+	bounded       bool               // it refuses to look at too many
 	kept          map[string]*stored // by slot; nil: not looked at yet
 	values        map[loci.ID]bool   // that these name
 	version       int64              // of the thread's record
@@ -233,7 +234,7 @@ func (k *keeping) look(ctx context.Context) error {
 	for s := head; s != nil && !seen[s.ID]; { // the parents that a client names may form a ring
 		seen[s.ID] = true
 		k.add(s)
-		if len(k.kept) > mostKept || len(k.values) > mostNamed {
+		if k.bounded && (len(k.kept) > mostKept || len(k.values) > mostNamed) {
 			return &loci.Error{Code: loci.TooLarge,
 				Msg: fmt.Sprintf("the latest checkpoint of thread %q is read with more than %d earlier ones, or %d values of them, and a prune keeps them all",
 					loci.ClipLabel(k.thread), mostKept, mostNamed),

@@ -166,6 +166,9 @@ func (e *erasure) deleteForRuns(ctx context.Context, of map[string]bool) (erased
 		if err != nil {
 			return erased, err
 		}
+		if err := e.c.whole(ctx, s.Thread, &records[0]); err != nil {
+			return erased, err
+		}
 		// First everything of the runs in this thread and namespace goes; then the next
 		// one is looked for.
 		e.look(lookThread)
