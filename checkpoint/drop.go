@@ -22,7 +22,7 @@ type erasure struct {
 	op   string
 	owed bool // the change before said that more is to come
 
-	// Of a call that does a part only.
+	// What a call that does a part keeps.
 	room   int   // records that may still go; what is looked at counts, too
 	left   bool  // there was no room for the rest
 	at     place // where it goes on

@@ -36,7 +36,12 @@ type Part struct {
 }
 
 // ErrUnfinished is the cause of an error that says that a part is done and another one is left. The same call goes on.
-var ErrUnfinished = errors.New("a part of it is done")
+var ErrUnfinished error = unfinished{}
+
+type unfinished struct{}
+
+func (unfinished) Error() string    { return "a part of it is done" }
+func (unfinished) Unfinished() bool { return true } // for callers that know nothing of checkpoints
 
 // Whole is the number of checkpoints of a part that is all there was to do. Otherwise it is an error for callers that
 // do not go on with a cursor.

@@ -108,7 +108,9 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 }
 
 // pruneGraph prunes a namespace of a thread. root is what the root graph keeps.
-func (e *erasure) pruneGraph(ctx context.Context, thread, graph string, root *keeping, last bool) (erased int, err error) {
+func (e *erasure) pruneGraph(
+	ctx context.Context, thread, graph string, root *keeping, last bool,
+) (erased int, err error) {
 	k := &keeping{c: e.c, thread: thread, graph: graph, bounded: e.room != unbounded}
 	goes, err := e.goesWhole(ctx, k, root)
 	if err != nil {
@@ -319,7 +321,9 @@ func (e *erasure) checkpoints(ctx context.Context, k *keeping) (erased int, err 
 }
 
 // oldest makes a change erase the oldest checkpoints that are not kept. What is kept and has such a parent loses it.
-func (e *erasure) oldest(ctx context.Context, k *keeping, change *loci.Change, now time.Time) (gone int, more bool, err error) {
+func (e *erasure) oldest(
+	ctx context.Context, k *keeping, change *loci.Change, now time.Time,
+) (gone int, more bool, err error) {
 	c := e.c
 	heads, err := c.firstOf(ctx, Kind, k.slots(), stepRecords+len(k.kept)+1, loci.Page{Brief: true})
 	if err != nil {

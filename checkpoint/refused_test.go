@@ -62,13 +62,15 @@ func TestPutBesideAPruneOfAnotherProcess(t *testing.T) {
 			if slices.Contains(f.Kinds, checkpoint.Kind) && f.Slot != nil {
 				if looks++; looks == 2 { // the parent
 					locitest.PutCheckpoint(t, other, locitest.Checkpoint("t", "", "c05", "c01", "{}", nil, nil))
-					if _, err := checkpoint.Of(other).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest); err != nil {
+					_, err := checkpoint.Of(other).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest)
+					if err != nil {
 						t.Error(err)
 					}
 				}
 			}
 		}
-		locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", "c09", "c01", "{}", locitest.GraphState{"same": "1", "new": "1"}, locitest.GraphState{"new": "n"}))
+		state, fresh := locitest.GraphState{"same": "1", "new": "1"}, locitest.GraphState{"new": "n"}
+		locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", "c09", "c01", "{}", state, fresh))
 		meddles.read = nil
 		wantValues(t, getCheckpoint(t, m, "t", "", "c09"), map[string]string{"new": "n"})
 	})
@@ -84,7 +86,8 @@ func TestPruneThatIsRefusedLooksAgain(t *testing.T) {
 			parent := ""
 			for i := range n {
 				id := fmt.Sprintf("c%04d", i)
-				locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, parent, "{}", locitest.GraphState{"x": id}, locitest.GraphState{"x": "of " + id}))
+				state, fresh := locitest.GraphState{"x": id}, locitest.GraphState{"x": "of " + id}
+				locitest.PutCheckpoint(t, m, locitest.Checkpoint("t", "", id, parent, "{}", state, fresh))
 				parent = id
 			}
 			locitest.PutWrites(t, m, "t", "c0000", writesOf("many", 700)...) // more than one change

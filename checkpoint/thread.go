@@ -36,7 +36,8 @@ func (c *Handle) mark(
 		change.Erase = append(change.Erase, loci.Erase{ID: was.ID, Version: was.Version})
 		return nil
 	case was == nil:
-		r = loci.Record{ID: c.m.NewID(), Kind: KindThread, Namespace: c.m.Namespace(), Slot: slotOf(thread, namespace), CreatedAt: now}
+		slot := slotOf(thread, namespace)
+		r = loci.Record{ID: c.m.NewID(), Kind: KindThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
 		body := threadBody{Thread: thread, Namespace: namespace, Source: c.m.View().Source}
 		if err := loci.SetBody(&r, body); err != nil {
 			return err

@@ -214,12 +214,14 @@ func (a *API) checkpointRoutes() {
 		func(ctx context.Context, c *caller, in *inParts[copyThread]) (*struct{ Body copiedCheckpoints }, error) {
 			return within(a, c, func(m *loci.Memory) (out *struct{ Body copiedCheckpoints }, err error) {
 				out = &struct{ Body copiedCheckpoints }{}
-				part, err := checkpoint.Of(m).CopyThreadPart(ctx, in.Body.ThreadID, in.Body.TargetThreadID, in.Body.Cursor)
-				out.Body.Copied, out.Body.Next, err = partsOf(in.Prefer, in.Body.Cursor, part, err)
+				b := &in.Body
+				part, err := checkpoint.Of(m).CopyThreadPart(ctx, b.ThreadID, b.TargetThreadID, b.Cursor)
+				out.Body.Copied, out.Body.Next, err = partsOf(in.Prefer, b.Cursor, part, err)
 				return out, err
 			})
 		})
-	erase := func(c *caller, prefer, cursor string, do func(*checkpoint.Handle) (checkpoint.Part, error)) (*erasedOutput, error) {
+	type erasing = func(*checkpoint.Handle) (checkpoint.Part, error)
+	erase := func(c *caller, prefer, cursor string, do erasing) (*erasedOutput, error) {
 		return within(a, c, func(m *loci.Memory) (*erasedOutput, error) {
 			out := &erasedOutput{}
 			part, err := do(checkpoint.Of(m))

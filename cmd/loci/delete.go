@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/checkpoint"
 	"github.com/loci-memory/loci/view"
 )
 
@@ -48,7 +47,8 @@ func (c *deleteCmd) Run(a *app) error {
 	for i := range c.ID {
 		err := errs[i]
 		if err == nil {
-			for err = checkpoint.ErrUnfinished; errors.Is(err, checkpoint.ErrUnfinished); { // a large thread goes in parts
+			var more interface{ Unfinished() bool }
+			for err = view.Delete(a.ctx, m, ids[i]); errors.As(err, &more); { // a large thread goes in parts
 				err = view.Delete(a.ctx, m, ids[i])
 			}
 		}

@@ -162,7 +162,8 @@ func (p *partCopy) decide(ctx context.Context, now time.Time) (d loci.Decision[P
 			d.Change, d.Reply.Checkpoints = p.change, n
 			return d, err
 		}
-		r = &loci.Record{ID: p.c.m.NewID(), Kind: KindThread, Namespace: p.c.m.Namespace(), Slot: slotOf(p.to, ""), CreatedAt: now}
+		slot := slotOf(p.to, "")
+		r = &loci.Record{ID: p.c.m.NewID(), Kind: KindThread, Namespace: p.c.m.Namespace(), Slot: slot, CreatedAt: now}
 		state = &copying{ID: p.c.m.NewID(), From: p.from, At: now}
 	case state.From != p.from || !p.id.IsZero() && p.id != state.ID:
 		return d, errCopying(p.to, state)
@@ -218,7 +219,8 @@ func (p *partCopy) small(ctx context.Context, now time.Time) (checkpoints int, s
 	}
 	records := 0
 	for _, kind := range copyOrder {
-		heads, err := p.c.firstOf(ctx, kind, loci.SlotsBeginning(slotOf(p.from)), p.atOnce+1-records, loci.Page{Brief: true})
+		slots := loci.SlotsBeginning(slotOf(p.from))
+		heads, err := p.c.firstOf(ctx, kind, slots, p.atOnce+1-records, loci.Page{Brief: true})
 		if records += len(heads); err != nil || records > p.atOnce {
 			return 0, false, err
 		}
