@@ -45,8 +45,8 @@ func sum(done []int) (n int) {
 // manyWrites gives a checkpoint writes, which cost a part as much as other records do.
 func manyWrites(t *testing.T, m *loci.Memory, id string, n int) {
 	t.Helper()
-	for i := 0; i < n; i += 5000 {
-		locitest.PutWrites(t, m, "t", id, writesOf(fmt.Sprint("many", i), min(5000, n-i))...)
+	for i := 0; i < n; i += 1000 {
+		locitest.PutWrites(t, m, "t", id, writesOf(fmt.Sprint("many", i), min(1000, n-i))...)
 	}
 }
 
