@@ -212,6 +212,14 @@ var checkpointOperations = []operation{
 		locitest.PutWrites(d, d.m, "t", "c00", writes...)
 		d.ok(checkpoint.Of(d.m).CopyThread(d.Context(), "t", "large"))
 	}},
+	{"Checkpoints.PrunePart", func(d *desk) {
+		d.ok(checkpoint.Of(d.m).PrunePart(d.Context(), []string{"large"}, checkpoint.KeepLatest, ""))
+	}},
+	{"Checkpoints.CopyThreadPart", func(d *desk) { d.ok(checkpoint.Of(d.m).CopyThreadPart(d.Context(), "large", "part", "")) }},
+	{"Checkpoints.DeleteForRunsPart", func(d *desk) {
+		d.ok(checkpoint.Of(d.m).DeleteForRunsPart(d.Context(), []string{"r0"}, ""))
+	}},
+	{"Checkpoints.DeleteThreadPart", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThreadPart(d.Context(), "part", "")) }},
 	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "large")) }},
 	{"Checkpoints.DeleteThread", func(d *desk) { d.ok(checkpoint.Of(d.m).DeleteThread(d.Context(), "t")) }},
 	{"Checkpoints.Put", func(d *desk) { d.wrote("last", 1) }},

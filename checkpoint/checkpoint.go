@@ -109,6 +109,7 @@ type body struct {
 	Metadata     []byte             `json:"metadata,omitempty"`
 	Versions     map[string]string  `json:"versions,omitempty"`
 	Values       map[string]loci.ID `json:"values,omitempty"` // by channel: the record of its value
+	Copied       bool               `json:"copied,omitempty"` // it came with a copy in parts, which may not have ended
 }
 
 // valueBody belongs to the value of a channel. Such a record never changes.
@@ -134,6 +135,9 @@ type threadBody struct {
 	Thread    string      `json:"thread"`
 	Namespace string      `json:"ns,omitempty"`
 	Source    loci.Source `json:"source,omitzero"` // who put its first checkpoint
+
+	Copied bool     `json:"copied,omitempty"` // it came with a copy in parts, which may not have ended
+	Copy   *copying `json:"copy,omitempty"`   // at the root graph: the copy into this thread that has not ended
 }
 
 // Put stores a checkpoint, replacing one of the same id. Channels without a value
@@ -212,7 +216,7 @@ func (in *Checkpoint) checkMetadata() error {
 // decidePut makes the change: the checkpoint, the values that are new, and the
 // thread's record.
 func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (d loci.Decision[bool], err error) {
-	old, err := c.body(ctx, in.Thread, in.Namespace, in.ID)
+	thread, old, err := c.before(ctx, in)
 	if err != nil {
 		return d, err
 	}
@@ -262,7 +266,7 @@ func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (
 		}
 	}
 	d.Embed = loci.EmbedSoon // the name of a new thread
-	return d, c.mark(ctx, &d.Change, in.Thread, in.Namespace, now, false)
+	return d, c.mark(&d.Change, thread, in.Thread, in.Namespace, now, false)
 }
 
 // assign settles for each channel which record holds its value, and returns the

@@ -22,7 +22,8 @@ type deletion struct {
 	sorted    bool
 	prefix    string // of the slots of that namespace
 	namespace string
-	most      int // values that are remembered
+	most      int      // values that are remembered
+	channels  []string // from which values go, if there are more
 }
 
 // DeleteThread erases all checkpoints, values and writes of a thread and returns how many
@@ -37,7 +38,7 @@ func (c *Handle) deleteThread(ctx context.Context, thread string, most int) (era
 	if err := checkThread(thread); err != nil {
 		return 0, err
 	}
-	all := erasure{c: c, op: "delete thread"}
+	all := c.begin("delete thread")
 	if erased, err = all.deleteKnowing(ctx, thread, true, most); err != nil {
 		return erased, err
 	}
@@ -46,12 +47,12 @@ func (c *Handle) deleteThread(ctx context.Context, thread string, most int) (era
 
 // deleteThread erases a thread as a part of a call; last says that the call erases nothing after it.
 func (e *erasure) deleteThread(ctx context.Context, thread string, last bool) (erased int, err error) {
-	return e.deleteKnowing(ctx, thread, last, maxKnownValues)
+	return e.deleteKnowing(ctx, thread, last, min(maxKnownValues, e.room))
 }
 
 func (e *erasure) deleteKnowing(ctx context.Context, thread string, last bool, most int) (erased int, err error) {
 	p := deletion{c: e.c, thread: thread, most: most}
-	for more := true; more; {
+	for more := true; more && !e.full(); {
 		var gone int
 		err := e.step(ctx, thread, p.namespace, func(now time.Time) (change loci.Change, ends bool, err error) {
 			change, gone, more, err = p.decide(ctx, now)
@@ -87,7 +88,7 @@ func (p *deletion) decide(
 		n, left, err := p.take(ctx, &change, slotOf(p.thread, b.Namespace), now)
 		checkpoints += n
 		if err == nil {
-			err = p.c.mark(ctx, &change, p.thread, b.Namespace, now, !left)
+			err = p.c.mark(&change, &threads[i], p.thread, b.Namespace, now, !left)
 		}
 		if err != nil {
 			return change, 0, false, err
@@ -109,7 +110,7 @@ func (p *deletion) take(
 	ctx context.Context, change *loci.Change, prefix string, now time.Time,
 ) (checkpoints int, more bool, err error) {
 	if p.prefix != prefix {
-		p.prefix, p.values = prefix, nil
+		p.prefix, p.values, p.channels = prefix, nil, nil
 	}
 	gone := map[loci.ID]bool{}
 	if prefix == slotOf(p.thread) {
@@ -135,6 +136,15 @@ func (p *deletion) take(
 			return 0, false, err
 		}
 		records = slices.DeleteFunc(records, func(r loci.Record) bool { return gone[r.ID] })
+		if len(records) > room && kind == KindValue && prefix != slotOf(p.thread) {
+			// There are many. Those of one time go together.
+			more = true
+			list := &valueList{c: p.c, prefix: prefix, channels: p.channels}
+			if records, err = list.next(ctx, room); err != nil {
+				return 0, false, err
+			}
+			p.channels = list.channels
+		}
 		more = more || len(records) > room
 		records = records[:min(room, len(records))]
 		if kind == KindValue {

@@ -21,6 +21,30 @@ type erasure struct {
 	c    *Handle
 	op   string
 	owed bool // the change before said that more is to come
+
+	// What a call that does a part keeps.
+	room   int   // records that may still go; what is looked at counts, too
+	left   bool  // there was no room for the rest
+	at     place // where it goes on
+	looked int   // what one look at all checkpoints of a graph may come to; 0: any number
+}
+
+// begin is a call that does all at once, if only its callers can wait.
+func (c *Handle) begin(op string) *erasure { return &erasure{c: c, op: op, room: unbounded} }
+
+// full reports whether the call has done its part. One that asks has something left to do.
+func (e *erasure) full() bool {
+	if e.room <= 0 {
+		e.left = true
+	}
+	return e.left
+}
+
+// look counts what a call looks at.
+func (e *erasure) look(records int) {
+	if e.room != unbounded {
+		e.room -= records
+	}
 }
 
 // step makes a change of a thread and namespace that decide makes: the last one of the call, or one of
@@ -34,9 +58,12 @@ func (e *erasure) step(
 		return err
 	}
 	defer leave()
+	size := 0
 	more, err := loci.Commit(ctx, e.c.m, e.op, nil, func(now time.Time) (d loci.Decision[bool], err error) {
 		var last bool
-		if d.Change, last, err = decide(now); err != nil || d.Change.Empty() {
+		d.Change, last, err = decide(now)
+		size = len(d.Change.Erase) + len(d.Change.Put) + eventCost*len(d.Change.Events)
+		if err != nil || d.Change.Empty() {
 			d.Reply = e.owed
 			return d, err
 		}
@@ -45,6 +72,7 @@ func (e *erasure) step(
 	})
 	if err == nil {
 		e.owed = more
+		e.look(size)
 	}
 	return err
 }
@@ -116,23 +144,25 @@ func (e *erasure) drop(
 	slots := loci.SlotsBeginning(slotOf(thread, namespace))
 	var known *dropping
 	var read []stored
-	for more := true; more; {
+	for more := true; more && !e.full(); {
 		var gone int
+		var next *dropping
 		err := e.step(ctx, thread, namespace, func(now time.Time) (change loci.Change, ends bool, err error) {
 			d := known
-			known = nil // after a conflict it is made of what is there then
-			r, err := c.at(ctx, KindThread, slotOf(thread, namespace), loci.Page{NoText: true})
+			known, next = nil, nil // after a conflict it is made of what is there then
+			r, err := c.threadRecord(ctx, thread, namespace)
 			if err != nil {
 				return change, false, err
 			}
 			if d == nil || r == nil || r.ID != d.thread || r.Version != d.version {
-				if read, err = c.storedSince(ctx, slots, read); err != nil {
+				if read, err = e.storedSince(ctx, slots, read); err != nil {
 					return change, false, err
 				}
 				chosen, err := choose(read)
 				if err != nil {
 					return change, false, err
 				}
+				e.look(len(read) / lookEach)
 				d = newDropping(slices.Clone(read), chosen)
 				d.slots = slots
 			}
@@ -147,14 +177,15 @@ func (e *erasure) drop(
 			gone = before - d.left
 			if more = len(d.chosen) > 0; r != nil {
 				d.thread, d.version = r.ID, r.Version+1
-				known = d
+				next = d
 			}
-			return change, last && !more, c.mark(ctx, &change, thread, namespace, now, d.left == 0)
+			return change, last && !more, c.mark(&change, r, thread, namespace, now, d.left == 0)
 		})
 		if err != nil {
 			return erased, err
 		}
 		erased += gone
+		known = next
 	}
 	return erased, nil
 }
@@ -237,8 +268,12 @@ func (d *dropping) goingWith(s *stored) (values []loci.ID) {
 // storedSince lists the checkpoints in a range, the oldest first, for one who has read them before: only
 // what has changed is read again, so that whoever prunes a long thread in use does not read all of it
 // for each checkpoint that others put.
-func (c *Handle) storedSince(ctx context.Context, slots loci.SlotRange, before []stored) ([]stored, error) {
-	if len(before) == 0 {
+func (e *erasure) storedSince(ctx context.Context, slots loci.SlotRange, before []stored) ([]stored, error) {
+	c := e.c
+	switch {
+	case e.looked > 0:
+		return e.storedFew(ctx, slots)
+	case len(before) == 0:
 		return c.storedIn(ctx, slots)
 	}
 	heads, err := c.firstOf(ctx, Kind, slots, math.MaxInt, loci.Page{Brief: true})

@@ -68,8 +68,14 @@ func (c *Handle) fetch(ctx context.Context, q Fetch, read func(*loci.Record) (Fe
 			return Fetched{}, err
 		}
 		if len(records) == 0 {
+			if err := c.settled(ctx, q.Thread); err != nil {
+				return Fetched{}, err
+			}
 			return Fetched{}, &loci.Error{Code: loci.NotFound, Msg: "no such checkpoint in this thread and namespace",
 				Recovery: "List the checkpoints of the thread, or start a new one."}
+		}
+		if err := c.whole(ctx, q.Thread, &records[0]); err != nil {
+			return Fetched{}, err
 		}
 		out, err := read(&records[0])
 		if err == nil {

@@ -48,10 +48,17 @@ func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) erro
 		if err != nil {
 			return err
 		}
+		copied := ""
 		for i := range threads {
 			var b threadBody
 			if err := loci.ReadBody(&threads[i], &b); err != nil {
 				return err
+			}
+			if b.Copy != nil {
+				copied = b.Thread // what a copy that has not ended has so far is no thread; its root graph comes first
+			}
+			if b.Thread == copied {
+				continue
 			}
 			if err := Of(inner).threadLines(ctx, x, b); err != nil {
 				return err

@@ -7,6 +7,7 @@ package checkpoint_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -152,48 +153,37 @@ func TestValuesThatAreNotRemembered(t *testing.T) {
 	}
 }
 
-// The values of many checkpoints are read together only if all that the thread has fits in memory.
-func TestCopyOfALargeThreadReadsFewValuesAtOnce(t *testing.T) {
-	m, h, c := counted(t)
-	longThread(t, m, 20, 5)
-	for target, bytes := range map[string]int64{"small": 1 << 20, "large": 100} {
-		c.largest = 0
-		if n, err := h.CopyThreadBeyond(t.Context(), "t", target, bytes); n != 20 || err != nil {
-			t.Fatalf("%s: %d checkpoints, %v", target, n, err)
-		}
-		if want := map[string]int{"small": 100, "large": 5}[target]; c.largest != want {
-			t.Errorf("%s: %d values are read at once, want %d", target, c.largest, want)
-		}
-		wantCopy(t, m, "t", target)
-	}
-}
-
-// What changes while a thread is copied is told, and not left out of the copy.
+// What is erased while a thread is copied in one change is not in the copy, and what is put again is as it is then.
 func TestCopyOfAThreadThatChanges(t *testing.T) {
-	for name, change := range map[string]func(*testing.T, *loci.Memory) error{
-		"checkpoints are erased": func(t *testing.T, m *loci.Memory) error {
+	for name, c := range map[string]struct {
+		change func(*testing.T, *loci.Memory) error
+		want   []string
+	}{
+		"checkpoints are erased": {func(t *testing.T, m *loci.Memory) error {
 			_, err := checkpoint.Of(m).Prune(t.Context(), []string{"t"}, checkpoint.KeepLatest)
 			return err
-		},
-		"one gets another value": func(t *testing.T, m *loci.Memory) error {
+		}, []string{"/c02"}},
+		"one gets another value": {func(t *testing.T, m *loci.Memory) error {
 			in := locitest.Checkpoint("t", "", "c02", "c01", "{}", locitest.GraphState{"x": "9"}, locitest.GraphState{"x": "new"})
 			return checkpoint.Of(m).Put(t.Context(), in)
-		},
+		}, []string{"/c00", "/c01", "/c02"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &interruptedStore{Store: locitest.OpenMemory()}
 			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
 			locitest.CheckpointHistory(t, m, "t", "", 3, locitest.PlainState)
 			s.between = func() {
-				if err := change(t, m); err != nil {
+				if err := c.change(t, m); err != nil {
 					t.Error(err)
 				}
 			}
-			_, err := checkpoint.Of(m).CopyThreadBeyond(t.Context(), "t", "copy", 1)
-			wantError(t, err, "conflict the thread changed while it was copied")
-			if got := ids(t, m, "copy"); len(got) != 0 {
-				t.Errorf("copied %v", got)
+			if _, err := checkpoint.Of(m).CopyThread(t.Context(), "t", "copy"); err != nil {
+				t.Fatal(err)
 			}
+			if got := slices.Sorted(maps.Keys(everyOf(t, m, "copy"))); !slices.Equal(got, c.want) {
+				t.Errorf("copied %v, want %v", got, c.want)
+			}
+			wantCopy(t, m, "t", "copy")
 		})
 	}
 }

@@ -60,7 +60,7 @@ type interruptedStore struct {
 
 func (s *interruptedStore) Records(ctx context.Context, t loci.Tenant,
 	f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
-	if do := s.between; do != nil && slices.Contains(f.Kinds, checkpoint.KindValue) {
+	if do := s.between; do != nil && slices.Contains(f.Kinds, checkpoint.KindValue) && len(f.IDs) > 0 {
 		s.between = nil
 		do()
 	}

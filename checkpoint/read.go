@@ -292,7 +292,7 @@ func (c *Handle) listAll(ctx context.Context, q Query) (page Page, err error) {
 	f := c.filter(Kind)
 	f.Where = q.Where
 	page.Checkpoints = []Saved{}
-	size := 0
+	size, ended := 0, map[string]bool{}
 	for p := (loci.Page{Cursor: q.Cursor}); len(page.Checkpoints) < q.Limit && size < listBytes; {
 		p.Limit = min(q.Limit-len(page.Checkpoints), 16)
 		records, next, err := c.records(ctx, f, p)
@@ -307,6 +307,15 @@ func (c *Handle) listAll(ctx context.Context, q Query) (page Page, err error) {
 			if q.Namespace != nil && s.Namespace != *q.Namespace || q.ID != "" && s.ID != q.ID ||
 				q.Before != "" && s.ID >= q.Before {
 				continue
+			}
+			if s.Copied && !ended[s.Thread] {
+				switch _, by, err := c.copyingInto(ctx, s.Thread); {
+				case err != nil:
+					return Page{}, err
+				case by != nil:
+					continue
+				}
+				ended[s.Thread] = true
 			}
 			if err := c.add(ctx, &page, &size, records[i], q); err != nil {
 				return Page{}, err
@@ -358,11 +367,14 @@ func (c *Handle) listThread(ctx context.Context, q Query) (page Page, err error)
 	if err != nil {
 		return page, err
 	}
+	page.Checkpoints = []Saved{}
+	if _, by, err := c.copyingInto(ctx, q.Thread); err != nil || by != nil {
+		return page, err
+	}
 	lists, err := c.namespaceLists(ctx, q, last)
 	if err != nil {
 		return page, err
 	}
-	page.Checkpoints = []Saved{}
 	for size := 0; ; {
 		best, err := c.next(ctx, lists)
 		if err != nil || best == nil {

@@ -17,7 +17,8 @@ func (Feature) Show(_ context.Context, _ *loci.Memory, r *loci.Record, _ bool) (
 	return out, err
 }
 
-// DeleteRecord erases a thread with all of its checkpoints, those of subgraphs too.
+// DeleteRecord erases a thread with all of its checkpoints, those of subgraphs too. Of a large one a part goes, and the
+// error, which wraps [ErrUnfinished], says that the same call goes on.
 func (Feature) DeleteRecord(ctx context.Context, m *loci.Memory, r *loci.Record) error {
 	var b threadBody
 	if err := loci.ReadBody(r, &b); err != nil {
@@ -27,6 +28,9 @@ func (Feature) DeleteRecord(ctx context.Context, m *loci.Memory, r *loci.Record)
 	if err != nil {
 		return err
 	}
-	_, err = Of(inner).DeleteThread(ctx, b.Thread)
+	done, err := Of(inner).deletePart(ctx, b.Thread, place{})
+	if err == nil {
+		_, err = done.Whole()
+	}
 	return err
 }

@@ -21,36 +21,43 @@ func (c *Handle) turn(ctx context.Context, thread, namespace string) (leave func
 	return c.m.Turn(ctx, string(Kind), slotOf(thread, namespace))
 }
 
-// mark makes a change write the record of a thread and namespace, or erase it when
+// mark makes a change write the record of a thread and namespace as it was read, or erase it when
 // nothing is left. So of two calls that add or take away checkpoints there, the second
 // always sees what the first one did. Searches find a thread by its name, once: what its
 // subgraphs have is not live.
 func (c *Handle) mark(
-	ctx context.Context, change *loci.Change, thread, namespace string, now time.Time, gone bool,
+	change *loci.Change, was *loci.Record, thread, namespace string, now time.Time, gone bool,
 ) error {
-	slot := slotOf(thread, namespace)
-	r, err := c.at(ctx, KindThread, slot, loci.Page{NoText: true})
+	var r loci.Record
 	switch {
-	case err != nil:
-		return err
-	case gone && r == nil:
+	case gone && was == nil:
 		return nil
 	case gone:
-		change.Erase = append(change.Erase, loci.Erase{ID: r.ID, Version: r.Version})
+		change.Erase = append(change.Erase, loci.Erase{ID: was.ID, Version: was.Version})
 		return nil
-	case r == nil:
-		r = &loci.Record{ID: c.m.NewID(), Kind: KindThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
-		if err := loci.SetBody(r, threadBody{thread, namespace, c.m.View().Source}); err != nil {
+	case was == nil:
+		slot := slotOf(thread, namespace)
+		r = loci.Record{ID: c.m.NewID(), Kind: KindThread, Namespace: c.m.Namespace(), Slot: slot, CreatedAt: now}
+		body := threadBody{Thread: thread, Namespace: namespace, Source: c.m.View().Source}
+		if err := loci.SetBody(&r, body); err != nil {
 			return err
 		}
+	default:
+		r = *was
 	}
 	named := r.Live // older builds gave a thread no text
 	if !named && namespace == "" {
 		r.Live, r.Text = true, loci.Redact(c.m, thread)
 	}
 	r.Version, r.UpdatedAt = r.Version+1, now
-	change.Put = append(change.Put, loci.Put{Record: *r, SameText: named})
+	change.Put = append(change.Put, loci.Put{Record: r, SameText: named})
 	return nil
+}
+
+// threadRecord is the record of a thread and namespace, or nil. A change reads it before all that it depends on, so
+// that it is refused if others have changed any of that since.
+func (c *Handle) threadRecord(ctx context.Context, thread, namespace string) (*loci.Record, error) {
+	return c.at(ctx, KindThread, slotOf(thread, namespace), loci.Page{NoText: true})
 }
 
 // forsake makes a change erase the values that a checkpoint no longer refers to and
@@ -122,39 +129,51 @@ func (c *Handle) storedIn(ctx context.Context, slots loci.SlotRange) ([]stored, 
 // one of them as run_id, with their writes, and returns how many there were. A value
 // that such a run wrote stays as long as another checkpoint has it.
 func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, err error) {
-	var sequences []string
+	of, err := sequencesOf(runs)
+	if err != nil || len(of) == 0 {
+		return 0, err
+	}
+	all := c.begin("erase checkpoints")
+	if erased, err = all.deleteForRuns(ctx, of); err != nil {
+		return erased, err
+	}
+	return erased, all.settle(ctx)
+}
+
+// sequencesOf are runs in the form in which records are found by them.
+func sequencesOf(runs []string) (map[string]bool, error) {
 	of := map[string]bool{}
 	for _, run := range runs {
 		if err := checkName("run_ids: an id", run, maxRunBytes, false); err != nil {
-			return 0, err
+			return nil, err
 		}
-		sequence := runSequence(run)
-		sequences, of[sequence] = append(sequences, sequence), true
+		of[runSequence(run)] = true
 	}
-	if len(sequences) > loci.MaxSearchLimit {
-		return 0, loci.Errorf(loci.TooLarge, "run_ids has %d ids; the limit is %d: delete them in several calls", len(sequences), loci.MaxSearchLimit)
+	if len(runs) > loci.MaxSearchLimit {
+		return nil, loci.Errorf(loci.TooLarge, "run_ids has %d ids; the limit is %d: delete them in several calls", len(runs), loci.MaxSearchLimit)
 	}
-	if len(sequences) == 0 {
-		return 0, nil
-	}
-	f := c.filter(Kind)
-	f.Sequences = sequences
-	all := erasure{c: c, op: "erase checkpoints"}
+	return of, nil
+}
+
+func (e *erasure) deleteForRuns(ctx context.Context, of map[string]bool) (erased int, err error) {
+	f := e.c.filter(Kind)
+	f.Sequences = slices.Sorted(maps.Keys(of))
 	for {
-		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, NoText: true})
-		if err != nil {
+		records, _, err := e.c.records(ctx, f, loci.Page{Limit: 1, NoText: true})
+		if err != nil || len(records) == 0 || e.full() {
 			return erased, err
-		}
-		if len(records) == 0 {
-			return erased, all.settle(ctx)
 		}
 		s, err := readCheckpoint(&records[0])
 		if err != nil {
 			return erased, err
 		}
+		if err := e.c.whole(ctx, s.Thread, &records[0]); err != nil {
+			return erased, err
+		}
 		// First everything of the runs in this thread and namespace goes; then the next
 		// one is looked for.
-		n, err := all.drop(ctx, s.Thread, s.Namespace, false, func(all []stored) (map[string]bool, error) {
+		e.look(lookThread)
+		n, err := e.drop(ctx, s.Thread, s.Namespace, false, func(all []stored) (map[string]bool, error) {
 			chosen := map[string]bool{}
 			for i := range all {
 				if of[all[i].record.Sequence] {
@@ -179,88 +198,6 @@ const (
 	DeleteAll  PruneStrategy = "delete"      // nothing
 )
 
-// Prune erases old checkpoints of threads and returns how many. KeepLatest leaves the
-// latest of each namespace with its writes and values. It also leaves its parent, where
-// the format keeps what was sent to tasks there, and its ancestors up to the last
-// snapshots of channels that keep changes only (DeltaChannel). What a subgraph left goes
-// with the checkpoint of the root graph that called it. Each namespace of a thread is one
-// change, unless it is large.
-func (c *Handle) Prune(ctx context.Context, threads []string, strategy PruneStrategy) (erased int, err error) {
-	if strategy != KeepLatest && strategy != DeleteAll {
-		return 0, loci.OneOf("strategy", string(strategy), KeepLatest, DeleteAll)
-	}
-	for _, thread := range threads {
-		if err := checkThread(thread); err != nil {
-			return 0, err
-		}
-	}
-	threads = slices.Compact(slices.Sorted(slices.Values(threads))) // one that is named again costs as much again
-	all := erasure{c: c, op: "prune threads"}
-	for i, thread := range threads {
-		prune := all.keepLatest
-		if strategy == DeleteAll {
-			prune = all.deleteThread
-		}
-		n, err := prune(ctx, thread, i == len(threads)-1)
-		erased += n
-		if err != nil {
-			return erased, err
-		}
-	}
-	return erased, all.settle(ctx)
-}
-
-// keepLatest prunes a thread: subgraphs first, while the root's checkpoints still
-// say which of them were called from what goes. last says that the call erases nothing after it.
-func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (erased int, err error) {
-	c := e.c
-	namespaces, err := c.namespaces(ctx, thread)
-	if err != nil {
-		return 0, err
-	}
-	called := map[string]bool{} // checkpoints of the root that go
-	if slices.ContainsFunc(namespaces, isCall) {
-		root, err := c.stored(ctx, thread, "")
-		if err != nil {
-			return 0, err
-		}
-		staying, err := c.keep(ctx, root)
-		if err != nil {
-			return 0, err
-		}
-		for i := range root {
-			if !staying[root[i].ID] {
-				called[root[i].ID] = true
-			}
-		}
-	}
-	slices.SortFunc(namespaces, func(a, b string) int { return strings.Compare(b, a) }) // the root, "", comes last
-	for i, namespace := range namespaces {
-		ends := last && i == len(namespaces)-1
-		n, err := e.drop(ctx, thread, namespace, ends, func(all []stored) (map[string]bool, error) {
-			kept, err := c.keep(ctx, all)
-			if err != nil {
-				return nil, err
-			}
-			if isCall(namespace) && len(all) > 0 && called[all[len(all)-1].caller()] {
-				kept = nil
-			}
-			chosen := map[string]bool{}
-			for i := range all {
-				if !kept[all[i].ID] {
-					chosen[all[i].ID] = true
-				}
-			}
-			return chosen, nil
-		})
-		erased += n
-		if err != nil {
-			return erased, err
-		}
-	}
-	return erased, nil
-}
-
 // isCall reports whether a namespace belongs to one call of a subgraph. One without a colon is a
 // subgraph's own memory, which outlives its calls.
 func isCall(namespace string) bool { return strings.Contains(namespace, ":") }
@@ -269,7 +206,7 @@ func isCall(namespace string) bool { return strings.Contains(namespace, ":") }
 const tasksChannel = "__pregel_tasks"
 
 // keep names the checkpoints of a namespace without which its latest cannot be read.
-func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error) {
+func (c *Handle) keep(ctx context.Context, all []stored) (kept map[string]bool, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -278,14 +215,10 @@ func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error
 		named[all[i].ID] = &all[i]
 	}
 	head := &all[len(all)-1]
-	kept := map[string]bool{head.ID: true}
+	kept = map[string]bool{head.ID: true}
 	if parent := named[head.Parent]; parent != nil && head.Format > 0 && head.Format < 4 {
-		writes, err := c.writes(ctx, parent.record.Slot)
-		if err != nil {
+		if kept[parent.ID], err = c.sends(ctx, parent); err != nil {
 			return nil, err
-		}
-		if slices.ContainsFunc(writes, func(w Write) bool { return w.Channel == tasksChannel }) {
-			kept[parent.ID] = true
 		}
 	}
 	// It takes no more steps than there are checkpoints: the parents that a client names
@@ -300,6 +233,27 @@ func (c *Handle) keep(ctx context.Context, all []stored) (map[string]bool, error
 		s = named[s.Parent]
 	}
 	return kept, nil
+}
+
+// sends reports whether a checkpoint has writes to tasks.
+func (c *Handle) sends(ctx context.Context, s *stored) (bool, error) {
+	f := c.filter(KindWrite)
+	f.Slots = loci.SlotsBeginning(s.record.Slot)
+	for p := (loci.Page{Limit: 100, Order: loci.SlotAscending, NoText: true}); ; {
+		records, next, err := c.records(ctx, f, p)
+		if err != nil {
+			return false, err
+		}
+		for i := range records {
+			var b writeBody
+			if err := loci.ReadBody(&records[i], &b); err != nil || b.Channel == tasksChannel {
+				return b.Channel == tasksChannel, err
+			}
+		}
+		if p.Cursor = next; next == "" {
+			return false, nil
+		}
+	}
 }
 
 // replayed names the channels of a checkpoint that hold changes since a snapshot,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -136,26 +137,62 @@ type (
 	}
 	copyThread struct {
 		ThreadID       string `json:"thread_id" doc:"The thread to copy"`
-		TargetThreadID string `json:"target_thread_id" doc:"A thread without checkpoints"`
+		TargetThreadID string `json:"target_thread_id" doc:"A thread without checkpoints, or with a copy of that thread that has not ended"`
+		Cursor         string `json:"cursor,omitempty" doc:"The next_cursor of the reply before: goes on"`
 	}
 	pruneThreads struct {
 		ThreadIDs []string `json:"thread_ids" nullable:"false" maxItems:"1000"`
 		Strategy  string   `json:"strategy,omitempty" enum:"keep_latest,delete" doc:"keep_latest, the default: leave the latest checkpoint of each namespace, and what it is read with"`
+		Cursor    string   `json:"cursor,omitempty" doc:"The next_cursor of the reply before: goes on, with the same threads"`
 	}
 	deleteForRuns struct {
 		RunIDs []string `json:"run_ids" nullable:"false" maxItems:"1000" doc:"Of metadata.run_id"`
+		Cursor string   `json:"cursor,omitempty" doc:"The next_cursor of the reply before: goes on"`
 	}
 	oneThread struct {
+		Prefer   string `header:"Prefer" hidden:"true"`
 		ThreadID string `path:"thread_id" maxLength:"1024"`
+		Cursor   string `query:"cursor" doc:"The next_cursor of the reply before: goes on"`
 	}
 	erasedCheckpoints struct {
-		Erased int `json:"erased" doc:"How many checkpoints"`
+		Erased int    `json:"erased" doc:"How many checkpoints went with this request"`
+		Next   string `json:"next_cursor,omitempty" doc:"More is left: goes on. Absent: all is done"`
 	}
 	copiedCheckpoints struct {
-		Copied int `json:"copied" doc:"How many checkpoints"`
+		Copied int    `json:"copied" doc:"How many checkpoints are copied by now"`
+		Next   string `json:"next_cursor,omitempty" doc:"More is left: goes on. Absent: all is done"`
 	}
 	erasedOutput struct{ Body erasedCheckpoints }
+
+	// inParts is a request that may do a part of what it asks for.
+	inParts[B any] struct {
+		Prefer string `header:"Prefer" hidden:"true"`
+		Body   B
+	}
 )
+
+const preferDetail = "A request does a part of what is large: some 10,000 records that are erased, 6,000 that are copied. With `Prefer: parts`, or a cursor, the reply " +
+	"says with next_cursor that more is left. Otherwise it is 413, too_large, and the same request goes on, until it succeeds."
+
+// partsOf is the part that a request has done. Whoever neither prefers parts nor has a cursor is told with an error that more is left.
+func partsOf(prefer, cursor string, part checkpoint.Part, err error) (n int, next string, _ error) {
+	if err != nil || cursor != "" || wantsParts(prefer) {
+		return part.Checkpoints, part.Next, err
+	}
+	n, err = part.Whole()
+	return n, "", err
+}
+
+// wantsParts reports whether a Prefer header names parts.
+func wantsParts(prefer string) bool {
+	for one := range strings.SplitSeq(prefer, ",") {
+		name, _, _ := strings.Cut(one, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "parts") {
+			return true
+		}
+	}
+	return false
+}
 
 func (a *API) checkpointRoutes() {
 	route(a, endpoint{method: http.MethodPut, path: "/v1/checkpoints", id: "put_checkpoint", summary: "Store a checkpoint", scope: loci.ScopeWrite,
@@ -173,39 +210,49 @@ func (a *API) checkpointRoutes() {
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/writes", id: "put_checkpoint_writes", summary: "Store what tasks wrote", scope: loci.ScopeWrite,
 		writes: true, blob: true, status: http.StatusNoContent}, a.putCheckpointWrites)
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/copy", id: "copy_thread", summary: "Copy the checkpoints of a thread", scope: loci.ScopeWrite,
-		writes: true},
-		func(ctx context.Context, c *caller, in *struct{ Body copyThread }) (*struct{ Body copiedCheckpoints }, error) {
-			return within(a, c, func(m *loci.Memory) (*struct{ Body copiedCheckpoints }, error) {
-				n, err := checkpoint.Of(m).CopyThread(ctx, in.Body.ThreadID, in.Body.TargetThreadID)
-				return &struct{ Body copiedCheckpoints }{copiedCheckpoints{n}}, err
+		writes: true, detail: "Until the copy has ended nobody reads or changes the target; deleting it is allowed. " + preferDetail},
+		func(ctx context.Context, c *caller, in *inParts[copyThread]) (*struct{ Body copiedCheckpoints }, error) {
+			return within(a, c, func(m *loci.Memory) (out *struct{ Body copiedCheckpoints }, err error) {
+				out = &struct{ Body copiedCheckpoints }{}
+				b := &in.Body
+				part, err := checkpoint.Of(m).CopyThreadPart(ctx, b.ThreadID, b.TargetThreadID, b.Cursor)
+				out.Body.Copied, out.Body.Next, err = partsOf(in.Prefer, b.Cursor, part, err)
+				return out, err
 			})
 		})
-	erase := func(c *caller, do func(*checkpoint.Handle) (int, error)) (*erasedOutput, error) {
+	type erasing = func(*checkpoint.Handle) (checkpoint.Part, error)
+	erase := func(c *caller, prefer, cursor string, do erasing) (*erasedOutput, error) {
 		return within(a, c, func(m *loci.Memory) (*erasedOutput, error) {
-			n, err := do(checkpoint.Of(m))
-			return &erasedOutput{erasedCheckpoints{n}}, err
+			out := &erasedOutput{}
+			part, err := do(checkpoint.Of(m))
+			out.Body.Erased, out.Body.Next, err = partsOf(prefer, cursor, part, err)
+			return out, err
 		})
 	}
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/prune", id: "prune_threads", summary: "Erase old checkpoints of threads", scope: loci.ScopeDelete,
-		writes: true, detail: "A thread that is not there is no error."},
-		func(ctx context.Context, c *caller, in *struct{ Body pruneThreads }) (*erasedOutput, error) {
+		writes: true, detail: "A thread that is not there is no error. " + preferDetail},
+		func(ctx context.Context, c *caller, in *inParts[pruneThreads]) (*erasedOutput, error) {
 			strategy := checkpoint.KeepLatest
 			if in.Body.Strategy != "" {
 				strategy = checkpoint.PruneStrategy(in.Body.Strategy)
 			}
-			return erase(c, func(k *checkpoint.Handle) (int, error) {
-				return k.Prune(ctx, in.Body.ThreadIDs, strategy)
+			return erase(c, in.Prefer, in.Body.Cursor, func(k *checkpoint.Handle) (checkpoint.Part, error) {
+				return k.PrunePart(ctx, in.Body.ThreadIDs, strategy, in.Body.Cursor)
 			})
 		})
 	route(a, endpoint{method: http.MethodPost, path: "/v1/checkpoints/delete_for_runs", id: "delete_checkpoints_for_runs", summary: "Erase the checkpoints that runs made",
-		scope: loci.ScopeDelete, writes: true},
-		func(ctx context.Context, c *caller, in *struct{ Body deleteForRuns }) (*erasedOutput, error) {
-			return erase(c, func(k *checkpoint.Handle) (int, error) { return k.DeleteForRuns(ctx, in.Body.RunIDs) })
+		scope: loci.ScopeDelete, writes: true, detail: preferDetail},
+		func(ctx context.Context, c *caller, in *inParts[deleteForRuns]) (*erasedOutput, error) {
+			return erase(c, in.Prefer, in.Body.Cursor, func(k *checkpoint.Handle) (checkpoint.Part, error) {
+				return k.DeleteForRunsPart(ctx, in.Body.RunIDs, in.Body.Cursor)
+			})
 		})
 	route(a, endpoint{method: http.MethodDelete, path: "/v1/threads/{thread_id}/checkpoints", id: "delete_thread_checkpoints", summary: "Erase the checkpoints of a thread",
-		scope: loci.ScopeDelete, writes: true, detail: "A thread that is not there is no error."},
+		scope: loci.ScopeDelete, writes: true, detail: "A thread that is not there is no error. " + preferDetail},
 		func(ctx context.Context, c *caller, in *oneThread) (*erasedOutput, error) {
-			return erase(c, func(k *checkpoint.Handle) (int, error) { return k.DeleteThread(ctx, in.ThreadID) })
+			return erase(c, in.Prefer, in.Cursor, func(k *checkpoint.Handle) (checkpoint.Part, error) {
+				return k.DeleteThreadPart(ctx, in.ThreadID, in.Cursor)
+			})
 		})
 }
 

@@ -136,7 +136,7 @@ func (a *API) viewRoutes() {
 	route(a, endpoint{
 		method: http.MethodDelete, path: "/v1/memories/{id}", id: "delete_memory", summary: "Erase a memory of any kind", scope: loci.ScopeDelete,
 		writes: true, status: http.StatusNoContent,
-		detail: "With a session go its messages, with a file its versions, with a thread its checkpoints.",
+		detail: "With a session go its messages, with a file its versions, with a thread its checkpoints. Each request does a part of a large thread: the reply is 413, too_large, until the last one.",
 	}, func(ctx context.Context, c *caller, in *oneMemory) (*struct{}, error) {
 		_, err := verb(ctx, a, c, in.ID, func(ctx context.Context, m *loci.Memory, id loci.ID) (view.Entry, error) {
 			return view.Entry{Namespace: m.Namespace()}, view.Delete(ctx, m, id)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/view"
 )
@@ -45,7 +47,10 @@ func (c *deleteCmd) Run(a *app) error {
 	for i := range c.ID {
 		err := errs[i]
 		if err == nil {
-			err = view.Delete(a.ctx, m, ids[i])
+			var more interface{ Unfinished() bool }
+			for err = view.Delete(a.ctx, m, ids[i]); errors.As(err, &more); { // a large thread goes in parts
+				err = view.Delete(a.ctx, m, ids[i])
+			}
 		}
 		switch {
 		case err == nil:

@@ -1,5 +1,5 @@
 import { LociError } from "./errors.js";
-import { on, type CallOptions, type Transport } from "./transport.js";
+import { forPart, on, type CallOptions, type Transport } from "./transport.js";
 import type { FetchedValue } from "./parts.js";
 import { checkpoint, fetchedCheckpoint, shapes } from "./reply.js";
 
@@ -76,6 +76,9 @@ export interface ListCheckpoints {
   values?: boolean;
 }
 
+/** Parts of what takes several requests: more than there can be. */
+const mostParts = 1e9;
+
 /** Checkpoints of LangGraph graphs. Most programs use `LociSaver` of loci-memory/langgraph. */
 export class Checkpoints {
   readonly #t: Transport;
@@ -127,21 +130,34 @@ export class Checkpoints {
     }
   }
 
-  /** Copies the checkpoints of a thread to one that has none, and returns how many. */
-  async copyThread(from: string, to: string, o?: CallOptions): Promise<number> {
-    const body = { thread_id: from, target_thread_id: to };
-    return (await this.#t.send<{ copied: number }>({ method: "POST", path: "/v1/checkpoints/copy", reply: shapes.copied, body, writes: true }, o)).copied;
+  /**
+   * Copies the checkpoints of a thread to one that has none, and returns how many. A large thread takes several requests; until the last one the target
+   * cannot be read. If they stop, copy again.
+   */
+  copyThread(from: string, to: string, o?: CallOptions): Promise<number> {
+    return this.#parts("/v1/checkpoints/copy", shapes.copied, { thread_id: from, target_thread_id: to }, o);
   }
 
-  /** Erases old checkpoints of threads, or all of them ("delete"), and returns how many. */
-  async prune(threads: string[], strategy: "keep_latest" | "delete", o?: CallOptions): Promise<number> {
-    const body = { thread_ids: threads, strategy };
-    return (await this.#t.send<{ erased: number }>({ method: "POST", path: "/v1/checkpoints/prune", reply: shapes.erased, body, writes: true }, o)).erased;
+  /** Erases old checkpoints of threads, or all of them ("delete"), and returns how many. Large threads take several requests. */
+  prune(threads: string[], strategy: "keep_latest" | "delete", o?: CallOptions): Promise<number> {
+    return this.#parts("/v1/checkpoints/prune", shapes.erased, { thread_ids: threads, strategy }, o);
   }
 
-  /** Erases the checkpoints whose metadata name one of the runs as run_id, and returns how many. */
-  async deleteForRuns(runs: string[], o?: CallOptions): Promise<number> {
-    const request = { method: "POST", path: "/v1/checkpoints/delete_for_runs", reply: shapes.erased, body: { run_ids: runs }, writes: true } as const;
-    return (await this.#t.send<{ erased: number }>(request, o)).erased;
+  /** Erases the checkpoints whose metadata name one of the runs as run_id, and returns how many. Many take several requests. */
+  deleteForRuns(runs: string[], o?: CallOptions): Promise<number> {
+    return this.#parts("/v1/checkpoints/delete_for_runs", shapes.erased, { run_ids: runs }, o);
+  }
+
+  /** Makes a request after the other, each of which does a part and says where the next one goes on. */
+  async #parts(path: string, reply: typeof shapes.copied | typeof shapes.erased, body: object, o?: CallOptions): Promise<number> {
+    forPart(o, mostParts); // a key without room for the others is refused before anything is done
+    let [count, cursor]: [number, string | undefined] = [0, undefined];
+    for (let part = 0; ; part++) {
+      const request = { method: "POST", path, reply, body: cursor === undefined ? body : { ...body, cursor }, writes: true, on: true } as const;
+      const done: { copied?: number; erased?: number; next_cursor?: string } = await this.#t.send(request, forPart(o, part));
+      count = done.copied ?? count + (done.erased ?? 0);
+      if (done.next_cursor === undefined) return count;
+      cursor = on(cursor, done.next_cursor, "what it did");
+    }
   }
 }

@@ -159,6 +159,6 @@ export const shapes = {
   fileMatches: { matches: [{ file, first_line: "number", last_line: "number", passage: "string", score: "number" }], keyword_only: "boolean" },
   injected: { messages: ["object"] },
   agents: { agents: [{ id: "string", tools: ["string"], connector: "boolean" }] },
-  copied: { copied: "number" },
-  erased: { erased: "number" },
+  copied: { copied: "number", "next_cursor?": "string" },
+  erased: { erased: "number", "next_cursor?": "string" },
 } as const;

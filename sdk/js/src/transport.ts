@@ -60,6 +60,8 @@ export interface Request {
   fragile?: boolean;
   /** A server that knows how sends bytes as they are, except those of values with these ids. */
   parts?: { known: string[] };
+  /** It may be done by a part: the reply then says where it goes on. */
+  on?: boolean;
 }
 
 const identityHeaders: Record<keyof Identity, string> = {
@@ -107,6 +109,7 @@ export class Transport {
     const headers = new Headers(this.#headers);
     headers.set("Accept", r.parts ? `${mediaParts}, application/json` : "application/json");
     if (r.parts && r.parts.known.length > 0) headers.set("If-None-Match", r.parts.known.map((id) => `"${id}"`).join(", "));
+    if (r.on) headers.set("Prefer", "parts");
     if (r.writes) headers.set("Idempotency-Key", o.idempotencyKey === undefined ? crypto.randomUUID() : headerValue("idempotencyKey", o.idempotencyKey));
     let body: string | null = null;
     if (r.body !== undefined) {

@@ -126,6 +126,49 @@ it("erases many memories with several requests", async () => {
   await expect(memories.erase({ tags: ["trip"], expect: 9 })).rejects.toThrow("does not end");
 });
 
+it("does what a large thread takes with several requests", async () => {
+  const sent = [];
+  let replies;
+  const fetch = async (_, { body, headers }) => {
+    const got = new Headers(headers);
+    sent.push([JSON.parse(body).cursor, got.get("idempotency-key"), got.get("prefer")]);
+    return Response.json(replies[sent.length - 1]);
+  };
+  const { checkpoints } = new LociClient({ baseUrl: server.url, fetch });
+  for (const [count, total, call] of [
+    ["erased", 9, (o) => checkpoints.prune(["t"], "keep_latest", o)],
+    ["erased", 9, (o) => checkpoints.deleteForRuns(["r"], o)],
+    ["copied", 2, (o) => checkpoints.copyThread("t", "u", o)],
+  ]) {
+    sent.length = 0;
+    replies = [{ [count]: 4, next_cursor: "a" }, { [count]: 3, next_cursor: "b" }, { [count]: 2 }];
+    expect(await call({ idempotencyKey: "once" })).toBe(total);
+    expect(sent).toEqual([[undefined, "once", "parts"], ["a", "once:1", "parts"], ["b", "once:2", "parts"]]);
+    sent.length = 0;
+    replies = [{ [count]: 4, next_cursor: "a" }, { [count]: 3, next_cursor: "a" }];
+    await expect(call()).rejects.toThrow("does not end");
+    sent.length = 0;
+    await expect(call({ idempotencyKey: "k".repeat(250) })).rejects.toThrow("idempotencyKey is 250 bytes long");
+    expect(sent).toEqual([]);
+  }
+});
+
+it("copies and erases a large thread", async () => {
+  const { checkpoints } = client.as({ user: "greta" });
+  const value = { type: "b", data: "" };
+  for (const checkpoint_id of ["0", "1"]) {
+    await checkpoints.put({ thread_id: "t", checkpoint_id, checkpoint: value, metadata: { run_id: "r" } });
+    for (const half of [0, 5000]) {
+      const writes = Array.from({ length: 5000 }, (_, i) => ({ task_id: "a", idx: half + i, channel: "x", value }));
+      await checkpoints.putWrites({ thread_id: "t", checkpoint_id, writes });
+    }
+  }
+  expect(await checkpoints.copyThread("t", "u")).toBe(2);
+  expect((await checkpoints.get({ thread_id: "u" })).pending_writes.length).toBe(10_000);
+  expect(await checkpoints.prune(["u"], "keep_latest")).toBe(1);
+  expect(await checkpoints.deleteForRuns(["r"])).toBe(3);
+});
+
 it("refuses a key without room for the keys of later parts before the first one", async () => {
   const sent = [];
   const fetch = async (url) => (sent.push(url), Response.json({ selected: 4001, erased: 4001 }));

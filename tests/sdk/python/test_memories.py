@@ -158,6 +158,50 @@ def test_an_erase_of_many_takes_several_requests():
         assert client.memories.erase(all=True, expect=4000, idempotency_key="k" * 255)["erased"] == 4000
 
 
+def test_what_a_large_thread_takes_is_several_requests():
+    sent, replies = [], []
+
+    def answer(request):
+        body = json.loads(request.content)
+        sent.append((body.get("cursor"), request.headers.get("Idempotency-Key"), request.headers.get("Prefer")))
+        return httpx.Response(200, json=replies[len(sent) - 1])
+
+    with Loci("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as client:
+        calls = [
+            ("erased", 9, lambda **key: client.checkpoints.prune(["t"], **key)),
+            ("erased", 9, lambda **key: client.checkpoints.delete_for_runs(["r"], **key)),
+            ("copied", 2, lambda **key: client.checkpoints.copy_thread("t", "u", **key)),
+        ]
+        for count, total, call in calls:
+            sent.clear()
+            replies[:] = [{count: 4, "next_cursor": "a"}, {count: 3, "next_cursor": "b"}, {count: 2}]
+            assert call(idempotency_key="once") == total
+            assert sent == [(None, "once", "parts"), ("a", "once:1", "parts"), ("b", "once:2", "parts")]
+            sent.clear()
+            replies[:] = [{count: 4, "next_cursor": "a"}, {count: 3, "next_cursor": "a"}]
+            with pytest.raises(LociError, match="does not end"):
+                call()
+            # A key without room for the keys of later parts is refused before the first one is sent.
+            sent.clear()
+            with pytest.raises(LociError, match="idempotency_key is 250 bytes long"):
+                call(idempotency_key="k" * 250)
+            assert sent == []
+
+
+def test_a_large_thread(memory):
+    checkpoints = memory.checkpoints
+    value = {"type": "b", "data": ""}
+    for at in range(2):
+        checkpoints.put({"thread_id": "t", "checkpoint_id": str(at), "checkpoint": value, "metadata": {"run_id": "r"}})
+        for half in range(2):
+            writes = [{"task_id": "a", "idx": half * 5000 + i, "channel": "x", "value": value} for i in range(5000)]
+            checkpoints.put_writes("t", str(at), writes)
+    assert checkpoints.copy_thread("t", "u") == 2
+    assert len(checkpoints.get("u")["pending_writes"]) == 10_000
+    assert checkpoints.prune(["u"]) == 1 and checkpoints.delete_for_runs(["r"]) == 3
+    assert list(checkpoints.all()) == []
+
+
 def test_waiting_and_not(everything):
     _, url = everything
 

@@ -646,12 +646,20 @@ class FetchedCheckpoint(_FetchedCheckpoint, total=False):
     sends: list[FetchedWrite]  # of the parent, to its tasks; absent from a server that sends no parts
 
 
-class Copied(TypedDict):
-    copied: int
+class _Copied(TypedDict):
+    copied: int  # by now
 
 
-class Erased(TypedDict):
+class Copied(_Copied, total=False):
+    next_cursor: str  # goes on; absent at the end
+
+
+class _Erased(TypedDict):
     erased: int
+
+
+class Erased(_Erased, total=False):
+    next_cursor: str  # goes on; absent at the end
 
 
 class _CheckpointPage(TypedDict):

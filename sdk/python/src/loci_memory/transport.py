@@ -165,6 +165,8 @@ class _Sending(Generic[T]):
             headers["Idempotency-Key"] = _header("idempotency_key", key)
         if call.parts:
             headers["Accept"] = f"{MEDIA}, application/json".encode()
+        if call.on:
+            headers["Prefer"] = b"parts"
         if call.known:
             headers["If-None-Match"] = ", ".join(f'"{id}"' for id in call.known).encode()
         content = None

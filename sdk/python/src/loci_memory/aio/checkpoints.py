@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from loci_memory.calls import checkpoints
-from loci_memory.calls.call import on
+from loci_memory.calls.call import Call, on
 from loci_memory.replies import Checkpoint, CheckpointPage
 from loci_memory.transport import AsyncTransport
 
@@ -55,14 +55,24 @@ class AsyncCheckpoints:
                 return
             query["cursor"] = on(query.get("cursor"), page["next_cursor"], "checkpoints")
 
-    async def copy_thread(self, thread_id: str, target_thread_id: str) -> int:
-        """Copies a thread to one without checkpoints, and returns how many there were."""
-        return await self._transport.run(checkpoints.copy_thread(thread_id, target_thread_id))
+    async def copy_thread(self, thread_id: str, target_thread_id: str, *, idempotency_key: str | None = None) -> int:
+        """Copies a thread to one without checkpoints, and returns how many there were.
 
-    async def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> int:
-        """Erases old checkpoints of threads, or with delete all; returns how many."""
-        return await self._transport.run(checkpoints.prune(thread_ids, strategy))
+        A large thread takes several requests. Until the last one the target cannot be read; if they stop, copy again.
+        """
+        return await self._parts(checkpoints.copy_thread(thread_id, target_thread_id), idempotency_key)
 
-    async def delete_for_runs(self, run_ids: Sequence[str]) -> int:
-        """Erases the checkpoints whose metadata have one of the run ids; returns how many."""
-        return await self._transport.run(checkpoints.delete_for_runs(run_ids))
+    async def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest", idempotency_key: str | None = None) -> int:
+        """Erases old checkpoints of threads, or with delete all; returns how many. Large threads take several requests."""
+        return await self._parts(checkpoints.prune(thread_ids, strategy), idempotency_key)
+
+    async def delete_for_runs(self, run_ids: Sequence[str], *, idempotency_key: str | None = None) -> int:
+        """Erases the checkpoints whose metadata have one of the run ids; returns how many. Many take several requests."""
+        return await self._parts(checkpoints.delete_for_runs(run_ids), idempotency_key)
+
+    async def _parts(self, call: Call[Any], idempotency_key: str | None) -> int:
+        parts = checkpoints.Parts(call, idempotency_key)
+        while not parts.ended:
+            one, key = parts.next()
+            parts.add(await self._transport.run(one, idempotency_key=key))
+        return parts.count

@@ -41,6 +41,9 @@ def part_key(key: str | None, part: int) -> str | None:
     return made
 
 
+MOST_PARTS = 10**9  # of what takes several requests: more than there can be
+
+
 def field(name: str) -> Callable[[Any], Any]:
     """Reads one field of a reply."""
     return lambda reply: reply[name]
@@ -53,7 +56,8 @@ class Call(Generic[T]):
     It may be sent again when no reply came. One with `once` needs an idempotency key for
     that, since a second time would change more than the first; `fragile` ones are not sent
     again at all. Of an `optional` thing None is read where there is none. Where `parts` are
-    asked for, a server that knows them sends bytes as they are, except those of `known` ids.
+    asked for, a server that knows them sends bytes as they are, except those of `known` ids. What goes `on` may
+    be done by a part: the reply then says where it goes on.
     """
 
     method: str
@@ -67,6 +71,7 @@ class Call(Generic[T]):
     optional: bool = False
     parts: bool = False
     known: tuple[str, ...] = ()
+    on: bool = False
 
 
 def given(**fields: Any) -> JSON:

@@ -192,21 +192,31 @@ class LociSaver(BaseCheckpointSaver[str]):
     def delete_thread(self, thread_id: str) -> None:
         """Erases all checkpoints of a thread."""
         self._kept.forget(str(thread_id))
-        self.client.run(checkpoints.delete_thread(str(thread_id)))
+        self._parts(checkpoints.delete_thread(str(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Erases the checkpoints whose metadata name one of the runs."""
         for part in _parts(run_ids, "run_ids"):
-            self.client.run(checkpoints.delete_for_runs(part))
+            self._parts(checkpoints.delete_for_runs(part))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies all checkpoints of a thread to one that has none."""
-        self.client.run(checkpoints.copy_thread(str(source_thread_id), str(target_thread_id)))
+        self._parts(checkpoints.copy_thread(str(source_thread_id), str(target_thread_id)))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Erases old checkpoints: all but what the latest of each namespace needs, or with delete all."""
         for part in _parts(thread_ids, "thread_ids"):
-            self.client.run(checkpoints.prune(part, strategy))
+            self._parts(checkpoints.prune(part, strategy))
+
+    def _parts(self, call: Call[Any]) -> None:
+        parts = checkpoints.Parts(call)
+        while not parts.ended:
+            parts.add(self.client.run(parts.next()[0]))
+
+    async def _aparts(self, call: Call[Any]) -> None:
+        parts = checkpoints.Parts(call)
+        while not parts.ended:
+            parts.add(await self.async_client.run(parts.next()[0]))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for asyncio."""
@@ -253,21 +263,21 @@ class LociSaver(BaseCheckpointSaver[str]):
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread` for asyncio."""
         self._kept.forget(str(thread_id))
-        await self.async_client.run(checkpoints.delete_thread(str(thread_id)))
+        await self._aparts(checkpoints.delete_thread(str(thread_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs` for asyncio."""
         for part in _parts(run_ids, "run_ids"):
-            await self.async_client.run(checkpoints.delete_for_runs(part))
+            await self._aparts(checkpoints.delete_for_runs(part))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """`copy_thread` for asyncio."""
-        await self.async_client.run(checkpoints.copy_thread(str(source_thread_id), str(target_thread_id)))
+        await self._aparts(checkpoints.copy_thread(str(source_thread_id), str(target_thread_id)))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`prune` for asyncio."""
         for part in _parts(thread_ids, "thread_ids"):
-            await self.async_client.run(checkpoints.prune(part, strategy))
+            await self._aparts(checkpoints.prune(part, strategy))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The next version of a channel: a number, and a random part that keeps branches of a thread apart."""
