@@ -18,7 +18,7 @@ func (s *said) Errorf(format string, _ ...any) { s.text.WriteString(format) }
 
 // busy takes so much processor time.
 func busy(t testing.TB, d time.Duration) {
-	for start := ProcessorTime(t); ProcessorTime(t)-start < d; { //nolint:revive // it takes its time
+	for start := ProcessorTime(t); ProcessorTime(t)-start < d; {
 	}
 }
 
