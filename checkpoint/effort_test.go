@@ -73,14 +73,6 @@ func counted(t *testing.T) (*loci.Memory, *checkpoint.Handle, *readCounter) {
 	return m, checkpoint.Of(m), c
 }
 
-// writesOf are as many writes of a task.
-func writesOf(task string, n int) (writes []checkpoint.Write) {
-	for i := range n {
-		writes = append(writes, locitest.Write(task, i, "ch", "v"))
-	}
-	return writes
-}
-
 // A thread that takes several changes to delete is read once, not once in each.
 func TestDeletingALargeThreadReadsItOnce(t *testing.T) {
 	m, h, c := counted(t)

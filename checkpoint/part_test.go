@@ -15,6 +15,14 @@ import (
 	"github.com/loci-memory/loci/store/memory"
 )
 
+// writesOf are as many writes of a task.
+func writesOf(task string, n int) (writes []checkpoint.Write) {
+	for i := range n {
+		writes = append(writes, locitest.Write(task, i, "ch", "v"))
+	}
+	return writes
+}
+
 // goOn makes the parts of a call until it has ended, and returns what each has done.
 func goOn(t *testing.T, between func(), call func(cursor string) (checkpoint.Part, error)) (done []int) {
 	t.Helper()
