@@ -14,7 +14,7 @@ import (
 const (
 	// ServerHeap is for many callers. With 16 MiB in use Go collects seven times a second under load, each
 	// of which delays requests for as long as some requests take.
-	ServerHeap = 128 << 20
+	ServerHeap = 96 << 20
 
 	// ClientHeap is for one caller beside other programs. What Loci promises of its own memory at 100,000 notes is
 	// nearly twice that.

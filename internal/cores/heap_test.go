@@ -82,12 +82,12 @@ func TestPercentages(t *testing.T) {
 		size, live, beside uint64
 		want               int
 	}{
-		{ServerHeap, 0, 0, 12700},
-		{ServerHeap, 16 << 20, 0, 700},
-		{ServerHeap, 16 << 20, 12 << 20, 400},
-		{ServerHeap, 64 << 20, 0, 100},
-		{ServerHeap, 60 << 20, 60 << 20, usualPercent},
-		{ServerHeap, 65 << 20, 0, usualPercent},
+		{ServerHeap, 0, 0, 9500},
+		{ServerHeap, 16 << 20, 0, 500},
+		{ServerHeap, 16 << 20, 16 << 20, 250},
+		{ServerHeap, 48 << 20, 0, 100},
+		{ServerHeap, 44 << 20, 44 << 20, usualPercent},
+		{ServerHeap, 49 << 20, 0, usualPercent},
 		{ServerHeap, 1 << 40, 0, usualPercent},
 		{ClientHeap, 8 << 20, 0, 300},
 		{ClientHeap, 4 << 20, 3 << 20, 400},

@@ -71,7 +71,7 @@ func TestStoreOnACluster(t *testing.T) {
 		Open: func(t *testing.T) loci.Store {
 			d, giveBack := databases.take(t)
 			t.Cleanup(giveBack)
-			return openAt(t, d.Server)
+			return openWith(t, d.Server, new(postgres.Options).Stream(2)) // lists are merged, which is another statement
 		},
 		Reopen: func(t *testing.T, s loci.Store) loci.Store {
 			if err := s.Close(); err != nil {

@@ -275,7 +275,8 @@ func TestAPoolOverABrokenNetwork(t *testing.T) {
 				group.Wait()
 				return took, failed
 			}
-			if _, failed := crowd("before"); len(failed) > 0 {
+			plain, failed := crowd("before")
+			if len(failed) > 0 {
 				t.Fatal(failed[0])
 			}
 			for _, moment := range []time.Duration{storetest.Before, latency} {
@@ -289,8 +290,9 @@ func TestAPoolOverABrokenNetwork(t *testing.T) {
 					t.Errorf("%d calls failed, as %v", len(failed), failed[0])
 				}
 				took, failed = crowd("after" + moment.String())
-				if took > 5*time.Second || len(failed) > 0 {
-					t.Errorf("when the network works again 48 calls take %v, and %d fail: %v", took, len(failed), failed)
+				// On a machine that is granted a part of a processor as many take seconds on a whole network.
+				if took > 5*time.Second+3*plain || len(failed) > 0 {
+					t.Errorf("when the network works again 48 calls take %v, %v before, and %d fail: %v", took, plain, len(failed), failed)
 				}
 			}
 		})
