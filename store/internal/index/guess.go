@@ -45,7 +45,7 @@ func (s *search) guess(limit int, by signal) (rows []row, all bool, err error) {
 			if score < least || by.sees != nil && !by.sees(sh, n, score) {
 				return nil
 			}
-			found = append(found, row{score, i, n})
+			found = append(withRoom(found, least), row{score, i, n})
 			if best.push(score); len(best) == cap(best) {
 				least = best[0]
 			}
@@ -55,9 +55,23 @@ func (s *search) guess(limit int, by signal) (rows []row, all bool, err error) {
 		}
 	}
 	room.found, room.most = found, best
-	rows = slices.DeleteFunc(found, func(r row) bool { return r.score < least })
+	rows = atLeast(found, least)
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.score, a.score) })
 	return rows, len(best) < cap(best), nil
+}
+
+// atLeast drops the rows with less than some score.
+func atLeast(rows []row, least float64) []row {
+	return slices.DeleteFunc(rows, func(r row) bool { return r.score < least })
+}
+
+// withRoom is atLeast of rows that have no room for another one. Otherwise all rows were kept where scores go up
+// from one to the next.
+func withRoom(rows []row, least float64) []row {
+	if len(rows) < cap(rows) {
+		return rows
+	}
+	return atLeast(rows, least)
 }
 
 // likelySelects reports whether the filter asks for nothing that few have. It makes no difference to what is found.

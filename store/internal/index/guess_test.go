@@ -150,3 +150,15 @@ func TestFloats(t *testing.T) {
 		}
 	}
 }
+
+// A guess keeps room for its best rows, not for all that were among them for a while.
+func TestAGuessKeepsItsBestRowsAlone(t *testing.T) {
+	t.Parallel()
+	var rows []row
+	for n := range 100_000 { // each is better than all before
+		rows = append(withRoom(rows, float64(n-40)), row{score: float64(n)})
+	}
+	if cap(rows) > 200 {
+		t.Errorf("there is room for %d rows, of which 40 are wanted", cap(rows))
+	}
+}
