@@ -100,9 +100,24 @@ type outcome struct {
 // than a second. A single one may have what its own route takes.
 const maxBatchBytes = 2 << 20
 
+// A search looks at each word of its query and, however short that is, at what is stored; a put only writes. So
+// batches have 51 searches and lists of namespaces at most, of 64 KiB.
+const (
+	searchFactor = 32       // for each byte of a put
+	leastSearch  = 40 << 10 // bytes that a short one counts as
+)
+
+// size is how many bytes an operation counts as.
+func (o *operation) size() int {
+	if o.op == "search" || o.op == "namespaces" {
+		return max(leastSearch, searchFactor*len(o.raw))
+	}
+	return len(o.raw)
+}
+
 type batchInput struct {
 	Body struct {
-		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"250" doc:"2 MiB of them together"`
+		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"250" doc:"2 MiB of them together; a search or a list of namespaces counts 32 times, and as 40 KiB at least"`
 	} `nameHint:"Batch"`
 }
 
@@ -188,11 +203,12 @@ func together(each []int, do func(int)) {
 
 func checkBatch(operations []operation) error {
 	size := 0
-	for _, o := range operations {
-		size += len(o.raw)
+	for i := range operations {
+		size += operations[i].size()
 	}
 	if size > maxBatchBytes && len(operations) > 1 {
-		return loci.Errorf(loci.TooLarge, "operations have %d bytes; the limit is %d: send several batches", size, maxBatchBytes)
+		return loci.Errorf(loci.TooLarge, "operations have %d bytes, of which a search or a list of namespaces counts %d times and "+
+			"as %d at least; the limit is %d: send several batches", size, searchFactor, leastSearch, maxBatchBytes)
 	}
 	return nil
 }

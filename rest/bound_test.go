@@ -122,7 +122,7 @@ func texts(n int) string {
 	return string(data)
 }
 
-// gets and puts are batches of so many operations, with values of so many bytes.
+// gets, puts and searches are batches of so many operations, with values of so many bytes, or a query.
 func gets(n int) string {
 	one := `{"op":"get","namespace":["n"],"key":"k"}`
 	return `{"operations":[` + strings.Repeat(one+",", n-1) + one + `]}`
@@ -130,6 +130,11 @@ func gets(n int) string {
 
 func puts(n, size int) string {
 	one := `{"op":"put","namespace":["n"],"key":"k","index":[],"value":{"a":"` + strings.Repeat("x", size) + `"}}`
+	return `{"operations":[` + strings.Repeat(one+",", n-1) + one + `]}`
+}
+
+func searches(n int, query string) string {
+	one := `{"op":"search","namespace_prefix":[],"query":"` + query + `"}`
 	return `{"operations":[` + strings.Repeat(one+",", n-1) + one + `]}`
 }
 
@@ -157,7 +162,14 @@ func TestBoundsOfRequests(t *testing.T) {
 		{"POST", "/v1/items/batch", gets(250), 200, `"op":"get"`},
 		{"POST", "/v1/items/batch", gets(251), 400, "body.operations has too many entries: send at most 250"},
 		{"POST", "/v1/items/batch", puts(2, 1<<20-200), 200, `"op":"put"`},
-		{"POST", "/v1/items/batch", puts(2, 1<<20), 413, "operations have 2097288 bytes; the limit is 2097152: send several batches"},
+		{"POST", "/v1/items/batch", puts(2, 1<<20), 413, "operations have 2097288 bytes"},
+		{"POST", "/v1/items/batch", searches(51, "q"), 200, `"op":"search"`},
+		{"POST", "/v1/items/batch", searches(52, "q"), 413, "as 40960 at least; the limit is 2097152: send several batches"},
+		{"POST", "/v1/items/batch", searches(4, strings.Repeat("q ", 8000)), 200, `"op":"search"`},
+		{"POST", "/v1/items/batch", searches(5, strings.Repeat("q ", 8000)), 413, "counts 32 times"},
+		{"POST", "/v1/items/batch", strings.ReplaceAll(strings.ReplaceAll(searches(52, "q"), `,"query":"q"`, ""),
+			`"search","namespace_prefix":[]`, `"namespaces"`), 413, "a list of namespaces"},
+		{"POST", "/v1/items/batch", searches(1, strings.Repeat("q", 16<<10)), 200, `"op":"search"`},
 		{"POST", "/v1/items/batch", puts(1, 2<<20), 200, "value has 2097160 bytes"}, // its own route refuses it
 		{"POST", "/v1/checkpoints/writes", `{"thread_id":"t","checkpoint_id":"c","writes":[` + strings.Repeat(`1,`, 30_000) + `1]}`, 400, "writes"},
 	} {

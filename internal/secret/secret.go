@@ -13,6 +13,7 @@ package secret
 import (
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Redacted stands where a credential was.
@@ -28,10 +29,13 @@ func Redact(text string) string {
 	// What stands next to a credential can look like another one once that is
 	// gone, so the passes go on until nothing is found. Each pass leaves less of
 	// the original, and the second one nearly always finds nothing.
-	for {
+	for pass := 1; ; pass++ {
 		spans := Find(text)
 		if len(spans) == 0 {
 			return text
+		}
+		if pass > maxPasses {
+			spans = widen(text, spans, maxLook<<(pass-maxPasses))
 		}
 		var out strings.Builder
 		out.Grow(len(text))
@@ -44,6 +48,31 @@ func Redact(text string) string {
 		out.WriteString(text[from:])
 		text = out.String()
 	}
+}
+
+// maxPasses is how many passes may take what they find alone. pwd=pwd=pwd=…host=x gives each of them a few
+// bytes more, so that there would be as many as the text is long. Those that follow take twice as much around it
+// each: nobody misses what stands there.
+const maxPasses = 8
+
+// widen adds up to so many bytes to both sides of each span, and joins those that touch.
+func widen(text string, spans []Span, by int) []Span {
+	var wide []Span
+	for _, s := range spans {
+		s.Start, s.End = max(0, s.Start-by), min(len(text), s.End+by)
+		for s.Start > 0 && !utf8.RuneStart(text[s.Start]) {
+			s.Start--
+		}
+		for s.End < len(text) && !utf8.RuneStart(text[s.End]) {
+			s.End++
+		}
+		if n := len(wide); n > 0 && wide[n-1].End >= s.Start {
+			wide[n-1].End = s.End
+			continue
+		}
+		wide = append(wide, s)
+	}
+	return wide
 }
 
 // Find returns where credentials stand in a text, in order and without overlap.

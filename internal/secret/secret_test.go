@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -184,6 +185,26 @@ func TestTimeIsLinear(t *testing.T) {
 			}
 			secret.Redact(text)
 		})
+	}
+}
+
+// A credential at the end of a text makes one of what stands in front of it, which makes one of what stands in front
+// of that.
+func TestTimeIsLinearWhereEachShowsAnother(t *testing.T) {
+	for _, c := range []struct{ unit, end string }{
+		{"password=", "1"}, {"api_key=", "1"}, {"pwd=", "; data source="}, {"u:p@", "tcp("}, {"é;pwd=", " host="},
+	} {
+		// Quadratic time would make it 64 times.
+		effort.Grows(t, strconv.Quote(c.unit+"…"+c.end), 8<<10, 64<<10, 40, func(size int) {
+			clean := secret.Redact(strings.Repeat(c.unit, size/len(c.unit)) + c.end)
+			if len(secret.Find(clean)) != 0 || !utf8.ValidString(clean) {
+				t.Errorf("%q … %q leaves %q", c.unit, c.end, clean)
+			}
+		})
+	}
+	// What a few passes settle is taken and no more.
+	if got, want := secret.Redact("seat 12A "+strings.Repeat("pwd=", 100)+"; data source="), "seat 12A "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q; want it to begin with %q", got, want)
 	}
 }
 

@@ -51,6 +51,9 @@ func (f *file) recordsWith(
 		case few:
 			query, args, exact = merged(filter, streams, after, order)
 			return f.wholes(ctx, undecided(filter, exact), rows, takenMerged(columns, query), args)
+		case !filter.Waning:
+			query, args, exact = sorted(filter, after, order)
+			return f.wholes(ctx, undecided(filter, exact), rows, takenMerged(columns, query), args)
 		}
 	}
 	if query == "" {

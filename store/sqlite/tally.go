@@ -124,6 +124,14 @@ func merged(
 	return arm + rest + strings.Repeat(" UNION ALL "+arm+rest, n-1) + " ORDER BY " + by, args, exact
 }
 
+// sorted is merged for more streams than are merged: SQLite sorts the numbers of all that is selected, and not their
+// rows, which took it seven times as long.
+func sorted(filter *loci.Filter, after *page.Record, order loci.Order) (query string, args []any, exact bool) {
+	c, exact := where(filter)
+	by := c.byTime(after, order == loci.OldestFirst)
+	return "SELECT r.n FROM record r WHERE " + c.String() + " ORDER BY " + by, c.args, exact
+}
+
 // counted reports whether the kept counts answer a filter, except for what has expired.
 func counted(f *loci.Filter) bool {
 	return len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && len(f.Tags) == 0 && f.Where.IsZero() &&

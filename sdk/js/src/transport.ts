@@ -354,11 +354,11 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** Cuts values for several requests, so many of them and so many bytes of their JSON: where each part begins and ends. */
-export function parts(values: unknown[], most: number, mostBytes: number): [number, number][] {
+export function parts<T>(values: T[], most: number, mostBytes: number, counted: (value: T, size: number) => number = (_, size) => size): [number, number][] {
   const out: [number, number][] = [];
   let bytes = 0;
   values.forEach((value, i) => {
-    const size = Buffer.byteLength(JSON.stringify(value) ?? "");
+    const size = counted(value, Buffer.byteLength(JSON.stringify(value) ?? ""));
     const last = out.at(-1);
     if (last === undefined || i - last[0] >= most || bytes + size > mostBytes) {
       out.push([i, i + 1]);

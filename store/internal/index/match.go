@@ -429,14 +429,20 @@ func (s *search) addTexts(hits map[place]*loci.Hit) error {
 			lacking[h.ID] = h
 		}
 	}
-	if len(lacking) == 0 {
-		return nil
-	}
-	records, err := s.load(slices.Collect(maps.Keys(lacking)))
-	for i := range records {
-		if h := lacking[records[i].ID]; records[i].Version == h.Version {
-			h.Text, h.Heading = records[i].Text, records[i].Heading
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(lacking)), mostLoaded) {
+		records, err := s.load(ids)
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			if h := lacking[records[i].ID]; records[i].Version == h.Version {
+				h.Text, h.Heading = records[i].Text, records[i].Heading
+			}
 		}
 	}
-	return err
+	return nil
 }
+
+// mostLoaded is how many records a [Loader] is asked for at once: a thousand matches have tens of thousands of
+// neighbours, and databases take so many parameters at most.
+const mostLoaded = 1000

@@ -56,6 +56,8 @@ it("answers a batch in its order, reads before writes", async () => {
   expect(await store.get(["b"], "old")).toBeNull();
   expect(await store.get(["b"], "new")).toMatchObject({ value: { n: 2 } });
   expect(await store.batch([])).toEqual([]);
+  const many = await store.batch(Array.from({ length: 100 }, (_, i) => ({ namespacePrefix: ["a"], query: `n ${i}` }))); // more than one request takes
+  expect(many.every((found) => Array.isArray(found))).toBe(true);
 });
 
 it("takes more operations than one request holds", async () => {

@@ -48,6 +48,8 @@ def test_batches_read_first_and_the_last_put_counts(store):
     assert store.batch([]) == []
     many = store.batch([PutOp(("many",), str(i), {"i": i}) for i in range(1100)])
     assert many == [None] * 1100 and len(store.search(("many",), limit=1000)) == 1000
+    found = store.batch([SearchOp(("a",), query=f"n {i}") for i in range(100)])  # more than one request takes
+    assert all([item.key for item in items] == ["k"] for items in found)
 
 
 def test_batches_of_asyncio(url, user):

@@ -86,12 +86,12 @@ def moment(field: str, value: datetime) -> str:
     return value.isoformat(timespec="milliseconds")  # as exact as the server is
 
 
-def parts(values: Sequence[Any], most: int, most_bytes: int) -> list[slice]:
-    """Cuts values for several requests: so many of them, and so many bytes of their JSON."""
+def parts(values: Sequence[Any], most: int, most_bytes: int, counted: Callable[[Any, int], int] = lambda _, size: size) -> list[slice]:
+    """Cuts values for several requests: so many of them, and so many bytes of their JSON, each as what it is counted."""
     cuts: list[slice] = []
     start = total = 0
     for i, value in enumerate(values):
-        size = len(dumps(value, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass"))
+        size = counted(value, len(dumps(value, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")))
         if i > start and (i - start == most or total + size > most_bytes):
             cuts.append(slice(start, i))
             start, total = i, 0
