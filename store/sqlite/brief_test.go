@@ -163,7 +163,7 @@ func TestBriefPagesAreReadInPlace(t *testing.T) {
 // at once.
 func TestTakersHaveNumbers(t *testing.T) {
 	t.Parallel()
-	var open openTakers
+	var open numbered[taker]
 	first, second := &briefRows{}, &briefRows{}
 	if a, b := open.enter(first), open.enter(second); a != 0 || b != 1 || (*open.at.Load())[1] != second {
 		t.Errorf("takers have the numbers %d and %d", a, b)

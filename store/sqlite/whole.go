@@ -62,8 +62,11 @@ func (w *wholeRows) take(row lentRow) bool {
 
 func (w *wholeRows) why() error { return w.ended }
 
-func (w *wholeRows) next(row lentRow) error {
-	if err := w.read(row); err != nil {
+func (w *wholeRows) next(row lentRow) error { return w.give(lentColumns{row: row}) }
+
+// give yields the record of a row.
+func (w *wholeRows) give(c lentColumns) error {
+	if err := w.read(&c); err != nil {
 		return err
 	}
 	if w.filter != nil && !w.filter.Selects(&w.record) {
@@ -76,8 +79,7 @@ func (w *wholeRows) next(row lentRow) error {
 }
 
 // read takes a row apart. What is the same as in a row before, as a kind mostly is, shares its memory.
-func (w *wholeRows) read(row lentRow) (err error) {
-	c := lentColumns{row: row}
+func (w *wholeRows) read(c *lentColumns) (err error) {
 	r := &w.record
 	*r = loci.Record{ID: c.id(), Kind: r.Kind}
 	if !w.placed {
@@ -85,7 +87,7 @@ func (w *wholeRows) read(row lentRow) (err error) {
 		w.enter(c.bytes())
 	}
 	if w.core {
-		w.readCore(&c)
+		w.readCore(c)
 		return c.fault()
 	}
 	slot := c.bytes()
@@ -153,7 +155,8 @@ func documents(attributes, body []byte) (_, _ json.RawMessage) {
 type lentColumns struct {
 	row     lentRow
 	at      int
-	damaged bool // a column holds something else
+	copied  []byte // unless nil, the rest of a copied row, in place of row
+	damaged bool   // a column holds something else
 }
 
 // fault says that a column held something else.
@@ -166,8 +169,11 @@ func (c *lentColumns) fault() error {
 
 func (c *lentColumns) null() bool { return c.row.null(c.at) }
 
-// bytes are SQLite's.
+// bytes are SQLite's, or those of what is kept.
 func (c *lentColumns) bytes() []byte {
+	if c.copied != nil {
+		return c.copiedBytes()
+	}
 	b, ok := c.row.bytes(c.at)
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++
@@ -182,6 +188,9 @@ func (c *lentColumns) id() (id loci.ID) {
 }
 
 func (c *lentColumns) integer() intColumn {
+	if c.copied != nil {
+		return c.copiedInteger()
+	}
 	n, ok := c.row.integer(c.at)
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++
@@ -192,6 +201,9 @@ func (c *lentColumns) integer() intColumn {
 func (c *lentColumns) time() time.Time { return milli(c.integer().n) }
 
 func (c *lentColumns) number() float64 {
+	if c.copied != nil {
+		return c.copiedNumber()
+	}
 	x, ok := c.row.number(c.at)
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++
