@@ -127,12 +127,19 @@ func (f *file) known(ctx context.Context, columns string, filter *loci.Filter, y
 	}
 	rest := *filter
 	rest.IDs = nil
-	rows := &wholeRows{filter: &rest, yield: yield, pieces: pieces{most: 4 << 10}}
+	rows := &wholeRows{filter: &rest, pieces: pieces{most: 4 << 10}}
+	asCore := func(r *loci.Record) bool {
+		*r = r.Core()
+		return yield(r)
+	}
 	for _, data := range found {
 		if data == nil {
 			continue // there is no such record
 		}
-		rows.core = data[0] == keptCore
+		rows.core, rows.yield = data[0] == keptCore, yield
+		if columns == coreColumns && !rows.core {
+			rows.yield = asCore // it was read as a whole for somebody else
+		}
 		if err := rows.give(lentColumns{copied: data[1:]}); errors.Is(err, errFull) {
 			return nil
 		} else if err != nil {

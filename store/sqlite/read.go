@@ -235,7 +235,6 @@ func (s *Store) Records(
 	}
 	switch {
 	case order == unordered && (columns == coreColumns || columns == recordColumns):
-		shown = shown && columns == recordColumns // what is kept may have more
 		err = f.known(ctx, columns, &filter, yield)
 	case brief:
 		err = f.briefs(ctx, columns, &filter, after, order, limit+1, p.Each != nil, yield)

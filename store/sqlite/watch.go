@@ -124,7 +124,7 @@ func rowChanged(_ *libc.TLS, number uintptr, op int32, _, table uintptr, row int
 	}
 	switch {
 	case isName(table, "record"):
-		f.Touched(row, true)
+		f.Touched(row)
 	case isName(table, "namespace") && op != sqlite3.SQLITE_INSERT: // each of its rows shows it
 		f.TouchedAll()
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -171,7 +172,12 @@ func (c *lentColumns) null() bool { return c.row.null(c.at) }
 
 // bytes are SQLite's, or those of what is kept.
 func (c *lentColumns) bytes() []byte {
-	if c.copied != nil {
+	if data := c.copied; data != nil {
+		if len(data) > 1 && data[0] == copiedBytes && data[1] < 0x80 { // as most are
+			end := 2 + int(data[1])
+			c.copied = data[end:]
+			return data[2:end:end]
+		}
 		return c.copiedBytes()
 	}
 	b, ok := c.row.bytes(c.at)
@@ -188,7 +194,15 @@ func (c *lentColumns) id() (id loci.ID) {
 }
 
 func (c *lentColumns) integer() intColumn {
-	if c.copied != nil {
+	if data := c.copied; data != nil {
+		if len(data) > 1 && data[0] == copiedByte {
+			c.copied = data[2:]
+			return intColumn{int64(data[1]), true}
+		}
+		if len(data) > 8 && data[0] == copiedInteger {
+			c.copied = data[9:]
+			return intColumn{int64(binary.LittleEndian.Uint64(data[1:])), true}
+		}
 		return c.copiedInteger()
 	}
 	n, ok := c.row.integer(c.at)

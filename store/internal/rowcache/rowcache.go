@@ -95,6 +95,7 @@ type File struct {
 	touched []int64
 	all     bool // more was touched than these
 	listed  bool // what lists show was
+	hidden  bool // what is touched now is shown by no list
 }
 
 type row struct {
@@ -247,9 +248,9 @@ func (f *File) Begin() {
 	}
 }
 
-// Touched says that the transaction has changed a row, made one or removed one. listed: lists may show it.
-func (f *File) Touched(number int64, listed bool) {
-	f.listed = f.listed || listed
+// Touched says that the transaction has changed a row, made one or removed one.
+func (f *File) Touched(number int64) {
+	f.listed = f.listed || !f.hidden
 	switch {
 	case f.all:
 	case len(f.touched) == maxTouched:
@@ -257,6 +258,13 @@ func (f *File) Touched(number int64, listed bool) {
 	case len(f.touched) == 0 || f.touched[len(f.touched)-1] != number:
 		f.touched = append(f.touched, number)
 	}
+}
+
+// Hidden runs a part of a transaction that changes nothing that a list shows or is chosen by.
+func (f *File) Hidden(run func() error) error {
+	f.hidden = true
+	defer func() { f.hidden = false }()
+	return run()
 }
 
 // TouchedAll says that the transaction has changed what any row shows.
