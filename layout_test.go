@@ -127,7 +127,7 @@ var mayImport = map[string][]string{
 
 	"internal/mongotest/serve": {"internal/mongotest"},
 
-	"store/internal/segment": {},
+	"store/internal/segment":  {},
 	"store/internal/rowcache": {},
 
 	"internal/config": {

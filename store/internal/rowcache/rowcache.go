@@ -194,7 +194,7 @@ func (f *File) keep(then State, rows []Row) bool {
 		}
 		place := &f.rows[at]
 		place.id, place.number, place.data = r.ID, r.Number, r.Data
-		place.used.Store(true)
+		place.used.Store(false)
 		f.at[r.ID], f.numbered[r.Number] = at, at
 		f.count(place.cost())
 	}
