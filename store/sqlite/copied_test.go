@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
@@ -100,6 +102,10 @@ func TestRecordsAreKept(t *testing.T) {
 	if isKept(t, s, id) {
 		t.Error("it is kept though another process has written")
 	}
+	noted(t, s, false, id)
+	if err := s.Close(); err != nil || s.pool.Bytes() != 0 {
+		t.Errorf("%d bytes are kept of a store that is closed: %v", s.pool.Bytes(), err)
+	}
 }
 
 // What is erased is not in the process's memory for records any more when the erase returns, and where another
@@ -147,28 +153,46 @@ func TestErasedRecordsAreNotKept(t *testing.T) {
 func TestKeptRecordsAreApart(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
-	c := note("a text")
-	r := &c.Put[0].Record
-	r.Tags, r.Attributes, r.Body = []string{"tag"}, json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":2}`)
-	if err := s.Apply(t.Context(), testTenant, c); err != nil {
-		t.Fatal(err)
-	}
-	for _, core := range []bool{false, true} {
-		want := noted(t, uncached(t, s.path), core, r.ID)
-		for range 3 {
+	plain := uncached(t, s.path)
+	for _, first := range []bool{false, true} {
+		c := note("a text")
+		r := &c.Put[0].Record
+		r.Tags, r.Attributes, r.Body = []string{"tag"}, json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":2}`)
+		if err := s.Apply(t.Context(), testTenant, c); err != nil {
+			t.Fatal(err)
+		}
+		for _, core := range []bool{first, first, !first, !first, first} {
+			want := noted(t, plain, core, r.ID)
 			got := noted(t, s, core, r.ID)
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("core: %v\n%+v\n%+v", core, got, want)
+				t.Fatalf("first as a core: %v, now: %v\n%+v\n%+v", first, core, got, want)
 			}
 			g := got[0]
 			clear(g.Namespace)
 			clear(g.Tags)
 			clear(g.Passages)
 			for _, document := range [][]byte{g.Attributes, g.Body} {
-				clear(document)
 				_ = append(document, "more"...)
+				clear(document)
 			}
 		}
+	}
+}
+
+// A record shows the name that its namespace has.
+func TestKeptRecordsHaveTheirNamespace(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	id := save(t, s, "a text")
+	noted(t, s, false, id)
+	err := s.files[testTenant].write(t.Context(), func(tx *tx) error {
+		return tx.exec("UPDATE namespace SET key = x'7600' WHERE key = x'7500'")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := noted(t, s, false, id); len(r) != 1 || r[0].Namespace.Key() != "v\x00" {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -474,6 +498,19 @@ func TestNoHeadNothingKept(t *testing.T) {
 	t.Parallel()
 	if _, known := logHead(0).look(); known {
 		t.Error("a head that is nowhere is known")
+	}
+	whole := rowcache.State{headVersion: knownVersion, headWhole: 1, 4: 5}
+	begun, older, empty := whole, whole, whole
+	begun[4], older[headVersion], empty[headWhole] = 6, 1, 0
+	for name, copies := range map[string]*[2]rowcache.State{
+		"one that is whole": {whole, whole}, "a commit under way": {whole, begun},
+		"another version": {older, older}, "one that is not written": {empty, empty},
+	} {
+		now, known := logHead(uintptr(unsafe.Pointer(copies))).look()
+		if known != (name == "one that is whole") || known && now != whole {
+			t.Errorf("%s: %v, %v", name, now, known)
+		}
+		runtime.KeepAlive(copies)
 	}
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
 	id := save(t, s, "a text")
