@@ -47,56 +47,24 @@ func appendColumns(data []byte, row lentRow, from int) []byte {
 	return data
 }
 
-// next is the next column of a copied row.
-func (c *lentColumns) next() (what byte, n uint64, b []byte) {
-	data := c.copied
-	if len(data) == 0 {
-		c.damaged = true
-		return copiedNull, 0, nil
-	}
-	what, data = data[0], data[1:]
-	switch what {
-	case copiedByte:
-		n, data = uint64(data[0]), data[1:]
-	case copiedInteger, copiedNumber:
-		n, data = binary.LittleEndian.Uint64(data), data[8:]
-	case copiedBytes:
-		size := 1
-		if n = uint64(data[0]); n >= 0x80 {
-			n, size = binary.Uvarint(data)
-		}
-		b, data = data[size:size+int(n):size+int(n)], data[size+int(n):]
-	}
-	c.copied = data
-	return what, n, b
-}
-
+// copiedBytes is bytes of a copied row where they are many, or something else.
 func (c *lentColumns) copiedBytes() []byte {
-	what, _, b := c.next()
-	c.damaged = c.damaged || what != copiedBytes && what != copiedNull
-	return b
-}
-
-func (c *lentColumns) copiedInteger() intColumn {
-	what, n, _ := c.next()
-	valid := what == copiedByte || what == copiedInteger
-	if !valid {
-		c.damaged = c.damaged || what != copiedNull
-		return intColumn{}
+	data := c.copied
+	if c.damaged = c.damaged || len(data) == 0 || data[0] != copiedBytes; c.damaged {
+		return nil
 	}
-	return intColumn{int64(n), true}
+	n, size := binary.Uvarint(data[1:])
+	begin, end := 1+size, 1+size+int(n)
+	c.copied = data[end:]
+	return data[begin:end:end]
 }
 
 func (c *lentColumns) copiedNumber() float64 {
-	switch what, n, _ := c.next(); what {
-	case copiedNumber:
-		return math.Float64frombits(n)
-	case copiedByte, copiedInteger:
-		return float64(int64(n))
-	case copiedBytes:
-		c.damaged = true
+	if data := c.copied; len(data) > 8 && data[0] == copiedNumber {
+		c.copied = data[9:]
+		return math.Float64frombits(binary.LittleEndian.Uint64(data[1:]))
 	}
-	return 0
+	return float64(c.integer().n)
 }
 
 // What the first byte of a kept row says.
@@ -105,15 +73,12 @@ const (
 	keptWhole        // columns of recordColumns
 )
 
-// known is recordsWith for records that are named by ids, in the order of these, which reads only those that are not
-// kept. All of them are of one state of the file, as if one statement had read them.
+// known is recordsWith for records that are named by ids, in any order, which reads only those that are not kept. All of them are of one state of the file, as if one statement had read them.
 func (f *file) known(ctx context.Context, columns string, filter *loci.Filter, yield func(*loci.Record) bool) error {
 	ids := make([]rowcache.ID, len(filter.IDs))
 	for i, id := range filter.IDs {
 		ids[i] = rowcache.ID(id)
 	}
-	slices.SortFunc(ids, func(a, b rowcache.ID) int { return bytes.Compare(a[:], b[:]) })
-	ids = slices.Compact(ids)
 	found := make([][]byte, len(ids))
 	state, stands := f.rows.Find(ids, found)
 	if stands {
@@ -133,8 +98,8 @@ func (f *file) known(ctx context.Context, columns string, filter *loci.Filter, y
 		return yield(r)
 	}
 	for _, data := range found {
-		if data == nil {
-			continue // there is no such record
+		if len(data) == 0 {
+			continue // there is no such record, or it is named a second time
 		}
 		rows.core, rows.yield = data[0] == keptCore, yield
 		if columns == coreColumns && !rows.core {
@@ -154,15 +119,20 @@ func (f *file) lacking(
 	ctx context.Context, columns string, state rowcache.State, ids []rowcache.ID, found [][]byte,
 ) (stands bool, err error) {
 	l := lackingRows{found: found, whole: columns == recordColumns}
-	var missing []loci.ID
 	for i, data := range found {
-		if data == nil || l.whole && data[0] == keptCore {
+		if data == nil || l.whole && len(data) > 0 && data[0] == keptCore {
 			found[i] = nil
-			missing, l.places = append(missing, loci.ID(ids[i])), append(l.places, i)
+			l.places = append(l.places, i)
 		}
 	}
-	if len(missing) == 0 {
+	if len(l.places) == 0 {
 		return true, nil
+	}
+	slices.SortFunc(l.places, func(i, j int) int { return bytes.Compare(ids[i][:], ids[j][:]) })
+	l.places = slices.CompactFunc(l.places, func(i, j int) bool { return ids[i] == ids[j] })
+	missing := make([]loci.ID, len(l.places))
+	for i, at := range l.places {
+		missing[i] = loci.ID(ids[at])
 	}
 	l.ids = missing
 	query, args := byIDs(takeFunction+"(?, r.n, "+columns+")", missing)

@@ -402,6 +402,7 @@ func TestKeptIsAsRead(t *testing.T) {
 		for range 3 {
 			s := both[rng.IntN(2)]
 			f := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids[rng.IntN(10) : 11+rng.IntN(29)], NotLive: rng.IntN(2) > 0}
+			f.IDs = slices.Concat(f.IDs, f.IDs[:rng.IntN(3)]) // a second time, too
 			p := loci.Page{Limit: 100, Core: rng.IntN(2) > 0}
 			if rng.IntN(2) > 0 {
 				f.At = now

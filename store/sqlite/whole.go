@@ -178,6 +178,10 @@ func (c *lentColumns) bytes() []byte {
 			c.copied = data[end:]
 			return data[2:end:end]
 		}
+		if len(data) > 0 && data[0] == copiedNull {
+			c.copied = data[1:]
+			return nil
+		}
 		return c.copiedBytes()
 	}
 	b, ok := c.row.bytes(c.at)
@@ -195,15 +199,19 @@ func (c *lentColumns) id() (id loci.ID) {
 
 func (c *lentColumns) integer() intColumn {
 	if data := c.copied; data != nil {
-		if len(data) > 1 && data[0] == copiedByte {
-			c.copied = data[2:]
-			return intColumn{int64(data[1]), true}
-		}
-		if len(data) > 8 && data[0] == copiedInteger {
+		switch {
+		case len(data) > 8 && data[0] == copiedInteger:
 			c.copied = data[9:]
 			return intColumn{int64(binary.LittleEndian.Uint64(data[1:])), true}
+		case len(data) > 1 && data[0] == copiedByte:
+			c.copied = data[2:]
+			return intColumn{int64(data[1]), true}
+		case len(data) > 0 && data[0] == copiedNull:
+			c.copied = data[1:]
+			return intColumn{}
 		}
-		return c.copiedInteger()
+		c.damaged = true
+		return intColumn{}
 	}
 	n, ok := c.row.integer(c.at)
 	c.damaged = c.damaged || !ok && !c.null()

@@ -141,18 +141,16 @@ func (f *File) stands(mayDrop bool) (now State, known, stands bool) {
 	return now, known, known && now == f.state
 }
 
+// Again is found for a row that was found already.
+var Again = []byte{}
+
 // Find looks for rows, puts the data of those that are kept into found, and says which state they are of. Not
 // known: nothing can be said.
 func (f *File) Find(ids []ID, found [][]byte) (now State, known bool) {
 	f.mu.RLock()
 	now, known, stands := f.stands(false)
-	for i := 0; stands && i < len(ids); i++ {
-		if at, kept := f.at[ids[i]]; kept {
-			r := &f.rows[at]
-			if found[i] = r.data; !r.used.Load() {
-				r.used.Store(true)
-			}
-		}
+	if stands {
+		f.find(ids, found)
 	}
 	f.mu.RUnlock()
 	if known && !stands {
@@ -161,6 +159,25 @@ func (f *File) Find(ids []ID, found [][]byte) (now State, known bool) {
 		now, known, _ = f.stands(true)
 	}
 	return now, known
+}
+
+func (f *File) find(ids []ID, found [][]byte) {
+	were := make([]uint64, len(f.rows)/64+1) // a bit for each row
+	for i := range ids {
+		at, kept := f.at[ids[i]]
+		if !kept {
+			continue
+		}
+		if were[at/64]>>(at%64)&1 != 0 {
+			found[i] = Again
+			continue
+		}
+		were[at/64] |= 1 << (at % 64)
+		r := &f.rows[at]
+		if found[i] = r.data; !r.used.Load() {
+			r.used.Store(true)
+		}
+	}
 }
 
 // Keep takes rows in that were read since Find. It reports whether the file is still as it was then: only then are
