@@ -92,7 +92,7 @@ func (f *file) known(ctx context.Context, columns string, filter *loci.Filter, y
 	}
 	rest := *filter
 	rest.IDs = nil
-	rows := &wholeRows{filter: &rest, pieces: pieces{most: 4 << 10}}
+	rows := &wholeRows{filter: &rest, many: columns == coreColumns, pieces: pieces{most: 4 << 10}}
 	asCore := func(r *loci.Record) bool {
 		*r = r.Core()
 		return yield(r)

@@ -494,6 +494,38 @@ func TestKeptRecordsBesideWriters(t *testing.T) {
 	all.Wait()
 }
 
+// A search finds what this process and another one have just written, though it does not read the number of the last
+// change again where nothing has changed.
+func TestSearchesSeeTheLastChange(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	s, other := openFile(t, path), openFile(t, path)
+	search := func(word string) int {
+		t.Helper()
+		f := loci.Filter{Within: []loci.Namespace{{}}}
+		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: word}, f, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(hits)
+	}
+	for i, by := range []*Store{s, other, s, other} {
+		word := fmt.Sprint("zebra", i)
+		if n := search(word); n != 0 {
+			t.Errorf("%d hits before it is stored", n)
+		}
+		save(t, by, word)
+		if n := search(word); n != 1 {
+			t.Errorf("%d hits of %s", n, word)
+		}
+	}
+	last := s.files[testTenant].last.Load()
+	search("zebra1")
+	if last == nil || s.files[testTenant].last.Load() != last {
+		t.Error("the number of the last change is read though nothing has changed")
+	}
+}
+
 // Of a file of which SQLite does not say in which state it is, nothing is kept.
 func TestNoHeadNothingKept(t *testing.T) {
 	t.Parallel()

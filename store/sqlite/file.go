@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -80,6 +81,7 @@ type file struct {
 
 	search  searchIndex
 	rows    *rowcache.File
+	last    atomic.Pointer[changedAt]
 	shelf   shelf
 	scrub   scrubber
 	touched touched

@@ -77,6 +77,28 @@ func (f *file) unwatch() {
 	}
 }
 
+// A changedAt is the number of the last change of a file in one of its states.
+type changedAt struct {
+	state rowcache.State
+	seq   int64
+}
+
+// changed is the number of the last change of the file, which is read where the file is not as it was when it was
+// read last.
+func (f *file) changed(ctx context.Context) (seq int64, err error) {
+	now, known := f.rows.Look()
+	if last := f.last.Load(); known && last != nil && last.state == now {
+		return last.seq, nil
+	}
+	if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
+		return 0, err
+	}
+	if then, still := f.rows.Look(); known && still && then == now {
+		f.last.Store(&changedAt{now, seq})
+	}
+	return seq, nil
+}
+
 // watchStep is called by SQLite for watchFunction.
 func watchStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 	row := lentRow{tls, unsafe.Slice((*uintptr)(foreign(values)), columns)}

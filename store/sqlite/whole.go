@@ -29,6 +29,7 @@ type wholeRows struct {
 	rowPlace
 	placed bool // rows have no placeColumns
 	core   bool // rows are of coreColumns
+	many   bool // so many are shown as cores that they share pieces of memory, too
 }
 
 // at expects rows without placeColumns, all of the one place of a filter, if they are placed.
@@ -98,13 +99,21 @@ func (w *wholeRows) read(c *lentColumns) (err error) {
 	text := c.bytes()
 	r.Passages = form.DecodeSpans(c.bytes())
 	tags := c.bytes()
-	r.Attributes, r.Body = documents(c.bytes(), c.bytes())
+	if attributes, body := c.bytes(), c.bytes(); w.many {
+		r.Attributes, r.Body = w.document(attributes), w.document(body)
+	} else {
+		r.Attributes, r.Body = documents(attributes, body)
+	}
 	r.Scope, r.Status = w.same(c.bytes()), w.same(c.bytes())
 	r.Decay = loci.Decay{Confidence: c.number(), Rate: c.number(), From: c.integer().milli()}
 	r.EndsAt, r.DueAt = c.integer().milli(), c.integer().milli()
 	sequence := c.bytes()
 	r.Position = c.integer().n
-	r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, c.bytes())
+	if heading := c.bytes(); w.many {
+		r.Text = w.text(text)
+	} else {
+		r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, heading)
+	}
 	if err = c.fault(); err == nil && len(tags) > 0 {
 		err = json.Unmarshal(tags, &r.Tags)
 	}
