@@ -371,7 +371,10 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 	return f.translate("touch", f.write(ctx, func(tx *tx) error {
 		for _, touch := range touches {
 			if !touch.At.IsZero() {
-				if err := tx.exec("UPDATE record SET uses = uses + 1, used_at = ? WHERE id = ?", touch.At.UnixMilli(), touch.ID[:]); err != nil {
+				err := f.rows.Hidden(func() error {
+					return tx.exec("UPDATE record SET uses = uses + 1, used_at = ? WHERE id = ?", touch.At.UnixMilli(), touch.ID[:])
+				})
+				if err != nil {
 					return err
 				}
 			}

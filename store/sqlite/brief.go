@@ -3,7 +3,10 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"unsafe"
@@ -16,6 +19,7 @@ import (
 const (
 	briefColumns = "r.id, r.version, r.live, r.created_at, r.updated_at, r.slot, r.attributes, r.status"
 	bodyColumns  = briefColumns + ", r.body"
+	endColumns   = ", r.expires_at, r.ends_at" // behind them, of a page that is kept
 )
 
 // briefs is records for a page of brief records of one place by slot. The query says all that such a
@@ -24,11 +28,58 @@ func (f *file) briefs(
 	ctx context.Context, columns string, filter *loci.Filter,
 	after *page.Record, order loci.Order, limit int, lent bool, yield func(*loci.Record) bool,
 ) error {
-	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield}
+	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield, bodies: columns == bodyColumns}
 	rows.record.Kind, rows.record.Namespace = filter.Kinds[0], slices.Clip(slices.Clone(filter.Within[0]))
-	return f.taken(ctx, rows, func(number int64) (string, []any) {
-		return briefQuery(columns, filter, after, order, limit, number)
+	key, lasts := listKey(columns, filter, after, order, limit)
+	if !lasts {
+		return f.taken(ctx, rows, func(number int64) (string, []any) {
+			return briefQuery(columns, filter, after, order, limit, number)
+		})
+	}
+	moment := filter.At.UnixMilli()
+	data, state, known := f.rows.FindList(key, moment)
+	if data != nil {
+		return rows.again(data)
+	}
+	copied := &copiedRows{rows: rows, until: math.MaxInt64}
+	err := f.taken(ctx, copied, func(number int64) (string, []any) {
+		return briefQuery(columns+endColumns, filter, after, order, limit, number)
 	})
+	if err == nil && known && copied.data != nil {
+		f.rows.KeepList(state, key, bytes.Clone(copied.data), moment, copied.until)
+	}
+	return err
+}
+
+// listKey is all that a page of briefs depends on but the state of the file, and the moment, if it asks for one: with
+// time, such a page loses records and gets none. lasts: there is no more to it.
+func listKey(
+	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int,
+) (key []byte, lasts bool) {
+	plain := loci.Filter{Within: filter.Within, Exact: true, Kinds: filter.Kinds, Slots: filter.Slots,
+		Statuses: filter.Statuses, At: filter.At, NotLive: filter.NotLive}
+	if !reflect.DeepEqual(*filter, plain) {
+		return nil, false
+	}
+	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text))), text...) }
+	flags := byte(0)
+	for i, set := range []bool{columns == bodyColumns, filter.NotLive, filter.At.IsZero(), after != nil} {
+		if set {
+			flags |= 1 << i
+		}
+	}
+	key = binary.AppendVarint(binary.AppendUvarint(append(key, flags), uint64(limit)), int64(order))
+	add(filter.Within[0].Key())
+	add(string(filter.Kinds[0]))
+	add(filter.Slots.From)
+	add(filter.Slots.To)
+	if after != nil {
+		add(after.Slot)
+	}
+	for _, status := range filter.Statuses {
+		add(status)
+	}
+	return key, true
 }
 
 // briefQuery gives the rows of a page to a taker.
@@ -55,6 +106,7 @@ var errBrief = errors.New("a row is not what it should be")
 type briefRows struct {
 	descending bool
 	lent       bool // slot and documents are SQLite's: no record is kept
+	bodies     bool // rows are of bodyColumns
 	yield      func(*loci.Record) bool
 	ended      error // why no more rows are taken
 
@@ -64,8 +116,7 @@ type briefRows struct {
 }
 
 // document copies JSON, unless it is lent; nothing for NULL.
-func (b *briefRows) document(row lentRow, at int) []byte {
-	column, _ := row.bytes(at)
+func (b *briefRows) document(column []byte) []byte {
 	if b.lent && len(column) > 0 {
 		return slices.Clip(column)
 	}
@@ -74,27 +125,20 @@ func (b *briefRows) document(row lentRow, at int) []byte {
 
 // take takes a row of briefColumns or bodyColumns.
 func (b *briefRows) take(row lentRow) bool {
-	b.ended = b.next(row)
+	b.ended = b.next(&lentColumns{row: row})
 	return b.ended == nil
 }
 
 func (b *briefRows) why() error { return b.ended }
 
-func (b *briefRows) next(row lentRow) error {
-	var numbers [4]int64
-	for i := range numbers {
-		n, ok := row.integer(1 + i)
-		if !ok {
-			return errBrief
-		}
-		numbers[i] = n
-	}
-	id, okID := row.bytes(0)
-	slot, okSlot := row.bytes(5)
-	if !okID || len(id) != len(loci.ID{}) || !okSlot {
+func (b *briefRows) next(c *lentColumns) error {
+	r := &b.record
+	id, version, live, created, updated := c.bytes(), c.integer(), c.integer(), c.integer(), c.integer()
+	slot := c.bytes()
+	attributes, status := c.bytes(), c.bytes()
+	if c.damaged || len(id) != len(r.ID) || len(slot) == 0 || !(version.valid && live.valid && created.valid && updated.valid) {
 		return errBrief
 	}
-	r := &b.record
 	if len(b.last) > 0 && (bytes.Compare(slot, b.last) > 0) == b.descending {
 		return errBrief
 	}
@@ -104,16 +148,50 @@ func (b *briefRows) next(row lentRow) error {
 	} else {
 		r.Slot = b.text(slot)
 	}
-	r.ID, r.Version, r.Live = loci.ID(id), numbers[0], numbers[1] != 0
-	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(numbers[2]), milli(numbers[3]), b.document(row, 6)
-	if status, _ := row.bytes(7); string(status) != r.Status { // mostly it is that of the row before
+	r.ID, r.Version, r.Live = loci.ID(id), version.n, live.n != 0
+	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(created.n), milli(updated.n), b.document(attributes)
+	if string(status) != r.Status { // mostly it is that of the row before
 		r.Status = string(status)
 	}
-	if len(row.values) > 8 {
-		r.Body = b.document(row, 8)
+	if b.bodies {
+		r.Body = b.document(c.bytes())
 	}
 	if !b.yield(r) {
 		return errFull
 	}
 	return nil
+}
+
+// again takes the rows of a page that is kept.
+func (b *briefRows) again(data []byte) error {
+	for c := (lentColumns{copied: data}); len(c.copied) > 0; {
+		if err := b.next(&c); errors.Is(err, errFull) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A copiedRows copies the rows of a page that it hands on.
+type copiedRows struct {
+	rows  *briefRows
+	data  []byte
+	until int64 // when the first of them expires or ends
+}
+
+func (c *copiedRows) why() error { return c.rows.why() }
+
+// take implements [taker]. The row has endColumns behind those of the page.
+func (c *copiedRows) take(row lentRow) bool {
+	ends := len(row.values) - 2
+	for column := ends; column < len(row.values); column++ {
+		if at, ok := row.integer(column); ok {
+			c.until = min(c.until, at)
+		}
+	}
+	row.values = row.values[:ends]
+	c.data = appendColumns(c.data, row, 0)
+	return c.rows.take(row)
 }

@@ -56,7 +56,7 @@ func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
 	t.Parallel()
 	var got []loci.Record
 	taking := func() *briefRows {
-		return &briefRows{yield: func(r *loci.Record) bool { got = append(got, *r); return true }}
+		return &briefRows{bodies: true, yield: func(r *loci.Record) bool { got = append(got, *r); return true }}
 	}
 	rows := taking()
 	full, empty := briefRow(1, "a"), briefRow(2, "b")
@@ -100,7 +100,7 @@ func TestBriefRowsTakeWhatTheyShould(t *testing.T) {
 func TestBriefRecordsAreApart(t *testing.T) {
 	t.Parallel()
 	var got []loci.Record
-	rows := &briefRows{yield: func(r *loci.Record) bool { got = append(got, *r); return true }}
+	rows := &briefRows{bodies: true, yield: func(r *loci.Record) bool { got = append(got, *r); return true }}
 	for i := range 300 { // more than a piece of memory holds
 		row := briefRow(byte(i), fmt.Sprintf("slot %03d", i))
 		row[6] = fmt.Appendf(nil, `{"n":%d,"s":"%s"}`, i, strings.Repeat("x", 5*i))
@@ -163,7 +163,7 @@ func TestBriefPagesAreReadInPlace(t *testing.T) {
 // at once.
 func TestTakersHaveNumbers(t *testing.T) {
 	t.Parallel()
-	var open openTakers
+	var open numbered[taker]
 	first, second := &briefRows{}, &briefRows{}
 	if a, b := open.enter(first), open.enter(second); a != 0 || b != 1 || (*open.at.Load())[1] != second {
 		t.Errorf("takers have the numbers %d and %d", a, b)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -19,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
+	"github.com/loci-memory/loci/store/internal/rowcache"
 )
 
 // synchronous is FULL so that an acknowledged write survives a power cut. It is a
@@ -78,10 +80,15 @@ type file struct {
 	mergerDone chan struct{}
 
 	search  searchIndex
+	rows    *rowcache.File
+	last    atomic.Pointer[changedAt]
 	shelf   shelf
 	scrub   scrubber
 	touched touched
 	ballast *ballast
+
+	pool     *rowcache.Pool // of the store
+	watching int64          // the number of rows, see [watched]
 
 	meter   *meter.Meter    // of the store
 	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests
@@ -95,6 +102,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 		committed: make(chan struct{}, 1), mergerDone: make(chan struct{}),
 	}
 	f.search.budget, f.reading = s.budget, s.reading
+	f.pool = s.pool
 	f.meter, f.search.meter = &s.meter, &s.meter
 	f.beginLoading(s.loaders)
 	f.shelf.init(path, &s.opts)
@@ -149,6 +157,9 @@ func (f *file) open(ctx context.Context) (err error) {
 		return err
 	}
 	if f.opened, err = os.Stat(f.path); err != nil {
+		return err
+	}
+	if err = f.watch(ctx); err != nil {
 		return err
 	}
 	if f.readDB, err = openDB(f.path, readerPragmas); err != nil {
@@ -243,6 +254,7 @@ func (f *file) close() {
 }
 
 func (f *file) closeDBs() {
+	f.unwatch()
 	f.logError("close", f.touched.close())
 	f.reads.Range(func(_, s any) bool {
 		f.logError("close", s.(*sql.Stmt).Close())

@@ -16,3 +16,6 @@ const erasesInARow = 200
 
 // manyRecords are the records of a large change.
 const manyRecords = 4000
+
+// keptSteps is how many changes are made to a file whose records are kept.
+const keptSteps = 600

@@ -30,3 +30,6 @@ const erasesInARow = 40
 
 // manyRecords are the records of a large change.
 const manyRecords = 1500
+
+// keptSteps is how many changes are made to a file whose records are kept.
+const keptSteps = 120

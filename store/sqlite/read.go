@@ -234,6 +234,8 @@ func (s *Store) Records(
 		return true
 	}
 	switch {
+	case order == unordered && (columns == coreColumns || columns == recordColumns):
+		err = f.known(ctx, columns, &filter, yield)
 	case brief:
 		err = f.briefs(ctx, columns, &filter, after, order, limit+1, p.Each != nil, yield)
 	default:

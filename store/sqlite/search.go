@@ -81,7 +81,8 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		seq, known = p.Shared[seenState{}].(int64)
 	}
 	if !known {
-		if err := f.readRow(ctx, "SELECT value FROM meta WHERE key = 'seq'", nil, &seq); err != nil {
+		var err error
+		if seq, err = f.changed(ctx); err != nil {
 			return nil, err
 		}
 		if p.Shared != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
+	"github.com/loci-memory/loci/store/internal/rowcache"
 )
 
 // DefaultTenant is the only tenant of a store that is a single file.
@@ -54,6 +55,7 @@ type Store struct {
 
 	ballast *ballast
 	budget  *budget
+	pool    *rowcache.Pool
 	meter   meter.Meter
 	loaders chan struct{}
 	reading func(index.Key) // see file
@@ -88,6 +90,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		s.opts.IndexMemory = DefaultIndexMemory
 	}
 	s.budget, s.loaders = newBudget(s.opts.IndexMemory), aside.Turns()
+	s.pool = rowcache.NewPool(keptMemory)
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}

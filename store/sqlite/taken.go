@@ -115,22 +115,24 @@ func (r lentRow) bytes(column int) (b []byte, ok bool) {
 func foreign(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 // takers are those whose queries run. A query names its own by a number.
-var takers openTakers
+var takers numbered[taker]
 
-type openTakers struct {
+// numbered are what SQLite's calls name by a number, since it cannot hold what is Go's.
+type numbered[T comparable] struct {
 	sync.Mutex
-	at atomic.Pointer[[]taker] // nil where a number is free; whoever changes it makes another one
+	at atomic.Pointer[[]T] // the zero value where a number is free; whoever changes it makes another one
 }
 
-// enter gives a taker the least number that is free.
-func (o *openTakers) enter(t taker) (number int64) {
+// enter gives something the least number that is free.
+func (o *numbered[T]) enter(t T) (number int64) {
 	o.Lock()
 	defer o.Unlock()
-	var now []taker
+	var now []T
 	if before := o.at.Load(); before != nil {
 		now = append(now, *before...)
 	}
-	for number < int64(len(now)) && now[number] != nil {
+	var none T
+	for number < int64(len(now)) && now[number] != none {
 		number++
 	}
 	if number == int64(len(now)) {
@@ -141,40 +143,45 @@ func (o *openTakers) enter(t taker) (number int64) {
 	return number
 }
 
-// find is the taker that a row names in its first column; nil: it names none.
-func (o *openTakers) find(row lentRow) taker {
-	now := o.at.Load()
-	if now == nil || len(row.values) == 0 {
-		return nil
+// find is what has a number; the zero value: nothing.
+func (o *numbered[T]) find(number int64) (t T) {
+	if now := o.at.Load(); now != nil && number >= 0 && number < int64(len(*now)) {
+		t = (*now)[number]
 	}
-	number, ok := row.integer(0)
-	if !ok || number < 0 || number >= int64(len(*now)) {
-		return nil
-	}
-	return (*now)[number]
+	return t
 }
 
-func (o *openTakers) leave(number int64) {
+func (o *numbered[T]) leave(number int64) {
+	var none T
 	o.Lock()
 	defer o.Unlock()
-	now := append([]taker(nil), *o.at.Load()...)
-	now[number] = nil
+	now := append([]T(nil), *o.at.Load()...)
+	now[number] = none
 	o.at.Store(&now)
 }
 
-// registerTaker makes takeFunction known to all connections opened from then on.
+// registerTaker makes takeFunction and watchFunction known to all connections opened from then on.
 func registerTaker() int32 {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	return sqlite3.Xsqlite3_auto_extension(tls, address(func(tls *libc.TLS, db, _, _ uintptr) int32 {
-		name, err := libc.CString(takeFunction)
-		if err != nil {
-			return sqlite3.SQLITE_NOMEM
+		code := addFunction(tls, db, takeFunction, -1, 0, address(takeStep), address(takeFinal))
+		if code == sqlite3.SQLITE_OK {
+			code = addFunction(tls, db, watchFunction, 1, address(watchStep), 0, 0)
 		}
-		defer libc.Xfree(tls, name)
-		return sqlite3.Xsqlite3_create_function_v2(tls, db, name, -1, sqlite3.SQLITE_UTF8|sqlite3.SQLITE_DIRECTONLY, 0,
-			0, address(takeStep), address(takeFinal), 0)
+		return code
 	}))
+}
+
+// addFunction adds a function of so many arguments to a connection.
+func addFunction(tls *libc.TLS, db uintptr, name string, arguments int32, function, step, final uintptr) int32 {
+	text, err := libc.CString(name)
+	if err != nil {
+		return sqlite3.SQLITE_NOMEM
+	}
+	defer libc.Xfree(tls, text)
+	return sqlite3.Xsqlite3_create_function_v2(tls, db, text, arguments, sqlite3.SQLITE_UTF8|sqlite3.SQLITE_DIRECTONLY, 0,
+		function, step, final, 0)
 }
 
 // address is what SQLite calls a function by. It must be one that captures nothing: that is there as long as
@@ -185,9 +192,21 @@ func address[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 // names no taker is an error.
 func takeStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 	row := lentRow{tls, unsafe.Slice((*uintptr)(foreign(values)), columns)}
-	if t := takers.find(row); t == nil || !t.take(lentRow{tls, row.values[1:]}) {
+	if t := takerOf(row); t == nil || !t.take(lentRow{tls, row.values[1:]}) {
 		sqlite3.Xsqlite3_result_error_code(tls, call, sqlite3.SQLITE_ABORT)
 	}
+}
+
+// takerOf is the taker that a row names in its first column; nil: it names none.
+func takerOf(row lentRow) taker {
+	if len(row.values) == 0 {
+		return nil
+	}
+	number, ok := row.integer(0)
+	if !ok {
+		return nil
+	}
+	return takers.find(number)
 }
 
 func takeFinal(*libc.TLS, uintptr) {}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -28,6 +29,7 @@ type wholeRows struct {
 	rowPlace
 	placed bool // rows have no placeColumns
 	core   bool // rows are of coreColumns
+	many   bool // so many are shown as cores that they share pieces of memory, too
 }
 
 // at expects rows without placeColumns, all of the one place of a filter, if they are placed.
@@ -62,8 +64,11 @@ func (w *wholeRows) take(row lentRow) bool {
 
 func (w *wholeRows) why() error { return w.ended }
 
-func (w *wholeRows) next(row lentRow) error {
-	if err := w.read(row); err != nil {
+func (w *wholeRows) next(row lentRow) error { return w.give(lentColumns{row: row}) }
+
+// give yields the record of a row.
+func (w *wholeRows) give(c lentColumns) error {
+	if err := w.read(&c); err != nil {
 		return err
 	}
 	if w.filter != nil && !w.filter.Selects(&w.record) {
@@ -76,8 +81,7 @@ func (w *wholeRows) next(row lentRow) error {
 }
 
 // read takes a row apart. What is the same as in a row before, as a kind mostly is, shares its memory.
-func (w *wholeRows) read(row lentRow) (err error) {
-	c := lentColumns{row: row}
+func (w *wholeRows) read(c *lentColumns) (err error) {
 	r := &w.record
 	*r = loci.Record{ID: c.id(), Kind: r.Kind}
 	if !w.placed {
@@ -85,7 +89,7 @@ func (w *wholeRows) read(row lentRow) (err error) {
 		w.enter(c.bytes())
 	}
 	if w.core {
-		w.readCore(&c)
+		w.readCore(c)
 		return c.fault()
 	}
 	slot := c.bytes()
@@ -95,13 +99,21 @@ func (w *wholeRows) read(row lentRow) (err error) {
 	text := c.bytes()
 	r.Passages = form.DecodeSpans(c.bytes())
 	tags := c.bytes()
-	r.Attributes, r.Body = documents(c.bytes(), c.bytes())
+	if attributes, body := c.bytes(), c.bytes(); w.many {
+		r.Attributes, r.Body = w.document(attributes), w.document(body)
+	} else {
+		r.Attributes, r.Body = documents(attributes, body)
+	}
 	r.Scope, r.Status = w.same(c.bytes()), w.same(c.bytes())
 	r.Decay = loci.Decay{Confidence: c.number(), Rate: c.number(), From: c.integer().milli()}
 	r.EndsAt, r.DueAt = c.integer().milli(), c.integer().milli()
 	sequence := c.bytes()
 	r.Position = c.integer().n
-	r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, c.bytes())
+	if heading := c.bytes(); w.many {
+		r.Text = w.text(text)
+	} else {
+		r.Slot, r.Text, r.Sequence, r.Heading = texts(slot, text, sequence, heading)
+	}
 	if err = c.fault(); err == nil && len(tags) > 0 {
 		err = json.Unmarshal(tags, &r.Tags)
 	}
@@ -153,7 +165,8 @@ func documents(attributes, body []byte) (_, _ json.RawMessage) {
 type lentColumns struct {
 	row     lentRow
 	at      int
-	damaged bool // a column holds something else
+	copied  []byte // unless nil, the rest of a copied row, in place of row
+	damaged bool   // a column holds something else
 }
 
 // fault says that a column held something else.
@@ -166,8 +179,20 @@ func (c *lentColumns) fault() error {
 
 func (c *lentColumns) null() bool { return c.row.null(c.at) }
 
-// bytes are SQLite's.
+// bytes are SQLite's, or those of what is kept.
 func (c *lentColumns) bytes() []byte {
+	if data := c.copied; data != nil {
+		if len(data) > 1 && data[0] == copiedBytes && data[1] < 0x80 { // as most are
+			end := 2 + int(data[1])
+			c.copied = data[end:]
+			return data[2:end:end]
+		}
+		if len(data) > 0 && data[0] == copiedNull {
+			c.copied = data[1:]
+			return nil
+		}
+		return c.copiedBytes()
+	}
 	b, ok := c.row.bytes(c.at)
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++
@@ -182,6 +207,21 @@ func (c *lentColumns) id() (id loci.ID) {
 }
 
 func (c *lentColumns) integer() intColumn {
+	if data := c.copied; data != nil {
+		switch {
+		case len(data) > 8 && data[0] == copiedInteger:
+			c.copied = data[9:]
+			return intColumn{int64(binary.LittleEndian.Uint64(data[1:])), true}
+		case len(data) > 1 && data[0] == copiedByte:
+			c.copied = data[2:]
+			return intColumn{int64(data[1]), true}
+		case len(data) > 0 && data[0] == copiedNull:
+			c.copied = data[1:]
+			return intColumn{}
+		}
+		c.damaged = true
+		return intColumn{}
+	}
 	n, ok := c.row.integer(c.at)
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++
@@ -192,6 +232,9 @@ func (c *lentColumns) integer() intColumn {
 func (c *lentColumns) time() time.Time { return milli(c.integer().n) }
 
 func (c *lentColumns) number() float64 {
+	if c.copied != nil {
+		return c.copiedNumber()
+	}
 	x, ok := c.row.number(c.at)
 	c.damaged = c.damaged || !ok && !c.null()
 	c.at++

@@ -241,6 +241,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		err = f.begin(t, batch)
 	}
 	if err == nil {
+		f.rows.Begin()
 		if err = f.inPlace(); err == nil {
 			err = t.look()
 		}
@@ -273,7 +274,9 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		broken = t.saveHead()
 	}
 	if broken == nil {
+		f.rows.Committing()
 		broken = t.exec("COMMIT")
+		f.rows.Committed()
 	}
 	if broken != nil {
 		t.forget()

@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/rowcache"
+)
+
+// A copied row is its columns one after the other, as SQLite had them: a byte that says what is there, and the value.
+const (
+	copiedNull    = iota
+	copiedByte    // a whole number below 256
+	copiedInteger // eight bytes
+	copiedNumber  // eight bytes
+	copiedBytes   // the length, and so many bytes; of a text, too
+)
+
+// appendColumns copies columns from one on.
+func appendColumns(data []byte, row lentRow, from int) []byte {
+	for column := from; column < len(row.values); column++ {
+		switch sqlite3.Xsqlite3_value_type(row.tls, row.values[column]) {
+		case sqlite3.SQLITE_INTEGER:
+			n := sqlite3.Xsqlite3_value_int64(row.tls, row.values[column])
+			if n >= 0 && n < 256 {
+				data = append(data, copiedByte, byte(n))
+			} else {
+				data = binary.LittleEndian.AppendUint64(append(data, copiedInteger), uint64(n))
+			}
+		case sqlite3.SQLITE_FLOAT:
+			x := sqlite3.Xsqlite3_value_double(row.tls, row.values[column])
+			data = binary.LittleEndian.AppendUint64(append(data, copiedNumber), math.Float64bits(x))
+		case sqlite3.SQLITE_NULL:
+			data = append(data, copiedNull)
+		default:
+			b, _ := row.bytes(column)
+			data = append(binary.AppendUvarint(append(data, copiedBytes), uint64(len(b))), b...)
+		}
+	}
+	return data
+}
+
+// copiedBytes is bytes of a copied row where they are many, or something else.
+func (c *lentColumns) copiedBytes() []byte {
+	data := c.copied
+	if c.damaged = c.damaged || len(data) == 0 || data[0] != copiedBytes; c.damaged {
+		return nil
+	}
+	n, size := binary.Uvarint(data[1:])
+	begin, end := 1+size, 1+size+int(n)
+	c.copied = data[end:]
+	return data[begin:end:end]
+}
+
+func (c *lentColumns) copiedNumber() float64 {
+	if data := c.copied; len(data) > 8 && data[0] == copiedNumber {
+		c.copied = data[9:]
+		return math.Float64frombits(binary.LittleEndian.Uint64(data[1:]))
+	}
+	return float64(c.integer().n)
+}
+
+// What the first byte of a kept row says.
+const (
+	keptCore  = iota // columns of coreColumns
+	keptWhole        // columns of recordColumns
+)
+
+// known is recordsWith for records that are named by ids, in any order, which reads only those that are not kept. All of them are of one state of the file, as if one statement had read them.
+func (f *file) known(ctx context.Context, columns string, filter *loci.Filter, yield func(*loci.Record) bool) error {
+	ids := make([]rowcache.ID, len(filter.IDs))
+	for i, id := range filter.IDs {
+		ids[i] = rowcache.ID(id)
+	}
+	found := make([][]byte, len(ids))
+	state, stands := f.rows.Find(ids, found)
+	if stands {
+		var err error
+		if stands, err = f.lacking(ctx, columns, state, ids, found); err != nil {
+			return err
+		}
+	}
+	if !stands { // the file changes just now
+		return f.recordsWith(ctx, columns, filter, nil, unordered, yield)
+	}
+	rest := *filter
+	rest.IDs = nil
+	rows := &wholeRows{filter: &rest, many: columns == coreColumns, pieces: pieces{most: 4 << 10}}
+	asCore := func(r *loci.Record) bool {
+		*r = r.Core()
+		return yield(r)
+	}
+	for _, data := range found {
+		if len(data) == 0 {
+			continue // there is no such record, or it is named a second time
+		}
+		rows.core, rows.yield = data[0] == keptCore, yield
+		if columns == coreColumns && !rows.core {
+			rows.yield = asCore // it was read as a whole for somebody else
+		}
+		if err := rows.give(lentColumns{copied: data[1:]}); errors.Is(err, errFull) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lacking reads the rows that are not kept, and keeps them. It reports whether the file stayed as it was.
+func (f *file) lacking(
+	ctx context.Context, columns string, state rowcache.State, ids []rowcache.ID, found [][]byte,
+) (stands bool, err error) {
+	l := lackingRows{found: found, whole: columns == recordColumns}
+	for i, data := range found {
+		if data == nil || l.whole && len(data) > 0 && data[0] == keptCore {
+			found[i] = nil
+			l.places = append(l.places, i)
+		}
+	}
+	if len(l.places) == 0 {
+		return true, nil
+	}
+	slices.SortFunc(l.places, func(i, j int) int { return bytes.Compare(ids[i][:], ids[j][:]) })
+	l.places = slices.CompactFunc(l.places, func(i, j int) bool { return ids[i] == ids[j] })
+	missing := make([]loci.ID, len(l.places))
+	for i, at := range l.places {
+		missing[i] = loci.ID(ids[at])
+	}
+	l.ids = missing
+	query, args := byIDs(takeFunction+"(?, r.n, "+columns+")", missing)
+	if err := f.taken(ctx, &l, func(number int64) (string, []any) { return query, append([]any{number}, args...) }); err != nil {
+		return false, err
+	}
+	return f.rows.Keep(state, l.rows), nil
+}
+
+// A lackingRows takes rows to keep, of a number and a record.
+type lackingRows struct {
+	whole  bool
+	ids    []loci.ID // that are looked for, in their order
+	places []int     // where each belongs
+	found  [][]byte
+	rows   []rowcache.Row
+	room   []byte
+	ended  error
+}
+
+func (l *lackingRows) why() error { return l.ended }
+
+// take implements [taker].
+func (l *lackingRows) take(row lentRow) bool {
+	number, okNumber := row.integer(0)
+	id, _ := row.bytes(1)
+	if !okNumber || len(id) != len(loci.ID{}) {
+		l.ended = errWhole
+		return false
+	}
+	at, asked := slices.BinarySearchFunc(l.ids, id, func(a loci.ID, b []byte) int { return bytes.Compare(a[:], b) })
+	if !asked {
+		l.ended = errWhole
+		return false
+	}
+	l.room = append(l.room[:0], keptCore)
+	if l.whole {
+		l.room[0] = keptWhole
+	}
+	l.room = appendColumns(l.room, row, 1)
+	data := bytes.Clone(l.room)
+	l.found[l.places[at]] = data
+	l.rows = append(l.rows, rowcache.Row{ID: rowcache.ID(id), Number: number, Data: data})
+	return true
+}
