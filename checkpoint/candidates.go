@@ -50,7 +50,7 @@ func (k *collector) load(ctx context.Context, g *collecting) error {
 			return err
 		}
 		for i := range records {
-			if g.Upto == 0 && held >= mostCandidates {
+			if g.Upto == 0 && held >= looks.candidates {
 				g.Upto = numberOf(&records[i])
 				return nil
 			}

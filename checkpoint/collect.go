@@ -10,13 +10,21 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Bounds of what is known of values that may have to go.
-const (
-	listIDs        = 4096    // values of one list
-	mostCandidates = 1 << 18 // of one look at a graph: 4 MiB, and as much again twice for a map of them
-	walkValues     = 20_000  // what a step looks at: checkpoints, each as many as twenty values, and their values
-	walkPage       = 100     // checkpoints that are read at once
-)
+// A looking bounds looks at graphs. Checkpoints count there as many as twenty values, beside those that they name.
+type looking struct {
+	list       int // values of one list of those that may have to go
+	candidates int // of one look at a graph: 4 MiB of them, and as much again twice for a map
+	step       int // what a step of such a look comes to
+	page       int // checkpoints that are read at once
+	window     int // among which those of runs are looked for at once
+	few        int // that are looked at together, so that the values of each go with it
+	atOnce     int // what that comes to
+	replaced   int // and for a put that replaces values
+}
+
+var looks = looking{
+	list: 4096, candidates: 1 << 18, step: 20_000, page: 100, window: 1000, few: 1000, atOnce: 40_000, replaced: 2_000,
+}
 
 // A collecting says how far the values of a graph are collected that no checkpoint names any more. Who erases
 // checkpoints of a large graph, or puts one again, cannot see whether others name its values. It writes down lists of
@@ -72,7 +80,7 @@ func (c *Handle) suspect(
 	change *loci.Change, g *collecting, thread, graph string, ids []loci.ID, gone []string, now time.Time,
 ) error {
 	for first := true; first || len(ids) > 0; first = false {
-		part := ids[:min(len(ids), listIDs)]
+		part := ids[:min(len(ids), looks.list)]
 		ids = ids[len(part):]
 		r := loci.Record{
 			ID: c.m.NewID(), Kind: KindCandidates, Namespace: c.m.Namespace(), Version: 1, CreatedAt: now,
@@ -228,7 +236,7 @@ func (k *collector) walk(
 		f.Slots.From = string(g.After) + "\x00"
 	}
 	size := 0
-	for p := (loci.Page{Limit: walkPage, Order: loci.SlotAscending, NoText: true}); !g.Walked && size < walkValues; {
+	for p := (loci.Page{Limit: looks.page, Order: loci.SlotAscending, NoText: true}); !g.Walked && size < looks.step; {
 		records, next, err := k.c.records(ctx, f, p)
 		if err != nil {
 			return err
@@ -246,12 +254,12 @@ func (k *collector) walk(
 				return err
 			}
 			g.After = []byte(s.record.Slot)
-			if size >= walkValues || len(change.Put) >= stepRecords {
-				size = walkValues
+			if size >= looks.step || len(change.Put) >= stepRecords {
+				size = looks.step
 				break
 			}
 		}
-		if p.Cursor = next; next == "" && size < walkValues {
+		if p.Cursor = next; next == "" && size < looks.step {
 			g.Walked, g.After = true, nil
 		}
 	}

@@ -27,8 +27,6 @@ const (
 	lookThread = 16 // at a thread or a graph of one, in which nothing may have to go
 	lookWhole  = 4  // so many checkpoints that are read count as one record
 	lookEach   = 8  // so many checkpoints or values that stay count as one record
-
-	lookAtOnce = 40_000 // of a graph that is looked at as a whole: checkpoints, each as many as twenty values, and values
 )
 
 // A Part is what one of the calls has done that do a large thing together.
@@ -169,6 +167,10 @@ func (c *Handle) prunePart(
 // part before goes on, and so does one without, which looks once more at the checkpoints before. In the middle of a large
 // graph checkpoints are gone and their values still there, and the parent of another one may be gone.
 func (c *Handle) DeleteForRunsPart(ctx context.Context, runs []string, cursor string) (Part, error) {
+	return c.deleteForRunsPart(ctx, runs, cursor, erasePart)
+}
+
+func (c *Handle) deleteForRunsPart(ctx context.Context, runs []string, cursor string, room int) (Part, error) {
 	from, err := placeOf(cursor)
 	if err != nil {
 		return Part{}, err
@@ -179,7 +181,7 @@ func (c *Handle) DeleteForRunsPart(ctx context.Context, runs []string, cursor st
 	}
 	request := map[string]any{"runs": runs, "cursor": cursor}
 	return c.once(ctx, "erase checkpoints in parts", request, func() (Part, error) {
-		e := &erasure{c: c, op: "erase checkpoints"}
+		e := &erasure{c: c, op: "erase checkpoints", room: room}
 		return e.part(ctx, from, func() (int, error) { return e.deleteForRuns(ctx, of, from) })
 	})
 }
@@ -192,7 +194,7 @@ func (e *erasure) storedFew(ctx context.Context, slots loci.SlotRange) (out []st
 	f := e.c.filter(Kind)
 	f.Slots = slots
 	size := 0
-	for p := (loci.Page{Limit: walkPage, Order: loci.SlotAscending, NoText: true}); ; {
+	for p := (loci.Page{Limit: looks.page, Order: loci.SlotAscending, NoText: true}); ; {
 		records, next, err := e.c.records(ctx, f, p)
 		if err != nil {
 			return nil, err

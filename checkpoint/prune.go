@@ -14,9 +14,8 @@ import (
 
 // Bounds of a look at a graph of a thread that is pruned in parts.
 const (
-	pruneAtOnce = 1000    // checkpoints that are looked at together, so that the values of each go with it
-	mostKept    = 10_000  // checkpoints that the latest is read with
-	mostNamed   = 100_000 // values that these name
+	mostKept  = 10_000  // checkpoints that the latest is read with
+	mostNamed = 100_000 // values that these name
 )
 
 // Prune erases old checkpoints of threads and returns how many. KeepLatest leaves the
@@ -146,7 +145,7 @@ func (e *erasure) pruneGraph(
 // is errMany.
 func (e *erasure) pruneWhole(ctx context.Context, k *keeping, goes, last bool) (int, error) {
 	if e.room != unbounded {
-		e.whole = lookAtOnce
+		e.whole = looks.atOnce
 		if few, err := e.few(ctx, k.slots()); err != nil || !few {
 			return 0, cmp.Or(err, errMany)
 		}

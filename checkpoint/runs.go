@@ -15,11 +15,8 @@ import (
 // maxRunBytes bounds the id of a run.
 const maxRunBytes = 1024
 
-// Bounds of a step that looks for the checkpoints of runs.
-const (
-	runWindow = 1000 // checkpoints among which they are looked for
-	runPage   = 64   // of theirs that are read at once
-)
+// runPage is how many checkpoints of runs are read at once.
+const runPage = 64
 
 // DeleteForRuns erases the checkpoints that some runs made, those whose metadata have
 // one of them as run_id, with their writes, and returns how many there were. A value
@@ -97,9 +94,9 @@ func (s *runScan) more(ctx context.Context) error {
 	f := s.e.c.filter(Kind)
 	f.Slots.From = s.pos
 	n := 0
-	page := loci.Page{Limit: runWindow, Order: loci.SlotAscending, Brief: true}
+	page := loci.Page{Limit: looks.window, Order: loci.SlotAscending, Brief: true}
 	page.Each = func(r *loci.Record) {
-		if n++; n == runWindow {
+		if n++; n == looks.window {
 			s.end = strings.Clone(r.Slot) + "\x00"
 		}
 	}
@@ -115,7 +112,7 @@ const pastAll = "\xff"
 
 // deleteForRuns goes through the checkpoints from a place on, and then collects what is in lists, of earlier calls, too.
 func (e *erasure) deleteForRuns(ctx context.Context, of map[string]bool, from place) (erased int, err error) {
-	e.whole = lookAtOnce
+	e.whole = looks.atOnce
 	s := &runScan{e: e, of: of, names: slices.Sorted(maps.Keys(of)), pos: string(from.Slot)}
 	for {
 		r, err := s.next(ctx)
@@ -210,7 +207,7 @@ func (e *erasure) few(ctx context.Context, slots loci.SlotRange) (bool, error) {
 	n := 0
 	f := e.c.filter(Kind)
 	f.Slots = slots
-	page := loci.Page{Limit: pruneAtOnce, Order: loci.SlotAscending, Brief: true, Each: func(*loci.Record) { n++ }}
+	page := loci.Page{Limit: looks.few, Order: loci.SlotAscending, Brief: true, Each: func(*loci.Record) { n++ }}
 	_, next, err := e.c.records(ctx, f, page)
 	e.look(n / lookEach)
 	return next == "", err
@@ -244,10 +241,11 @@ func (g *gathering) step(ctx context.Context, s *runScan, to string) (erased int
 			g.known, g.version = map[loci.ID]bool{}, r.Version
 		}
 		state = cmp.Or(state, newCollecting(now))
-		if full = state.Held >= mostCandidates; full {
+		if full = state.Held >= looks.candidates; full {
 			return change, false, nil
 		}
-		slots := loci.SlotRange{From: s.pos, To: to}
+		slots := loci.SlotsBeginning(slotOf(g.thread, g.graph))
+		slots.From = max(slots.From, s.pos) // writes of the last one come behind it
 		p = &picking{e: g.e, size: g.e.sizer(), known: g.known, written: g.e.writesOf(slots)}
 		if pos, err = p.pick(ctx, s, &change, to, now); err != nil || change.Empty() {
 			return change, false, err
@@ -321,7 +319,7 @@ func (p *picking) checkpoint(
 	ctx context.Context, change *loci.Change, r *loci.Record, now time.Time,
 ) (done bool, err error) {
 	room := stepRecords - len(change.Erase) - 1
-	if room < 0 || len(p.values) >= 2*listIDs {
+	if room < 0 || len(p.values) >= 2*looks.list {
 		return false, nil
 	}
 	writes, whole, err := p.written.some(ctx, r.Slot, room)

@@ -59,9 +59,6 @@ func (c *Handle) threadRecord(ctx context.Context, thread, namespace string) (*l
 	return c.at(ctx, KindThread, slotOf(thread, namespace), loci.Page{NoText: true})
 }
 
-// lookReplaced is how much of a graph a put that replaces values looks at, as lookAtOnce counts it.
-const lookReplaced = 2_000
-
 // forsake makes a change erase the values that a checkpoint no longer refers to and no other one does. In a large graph
 // it writes down which they are, for the next call that erases something there.
 func (c *Handle) forsake(
@@ -79,7 +76,7 @@ func (c *Handle) forsake(
 	if len(left) == 0 {
 		return nil
 	}
-	e := &erasure{c: c, room: unbounded, whole: lookReplaced}
+	e := &erasure{c: c, room: unbounded, whole: looks.replaced}
 	all, err := e.storedFew(ctx, loci.SlotsBeginning(slotOf(is.Thread, is.Namespace)))
 	if errors.Is(err, errMany) && thread != nil {
 		g, err := collectingOf(thread)
