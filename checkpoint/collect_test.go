@@ -111,7 +111,7 @@ func (g *graphModel) check(step int, runs map[string]bool) {
 func TestRunsOfLargeGraphsAgainstReference(t *testing.T) {
 	defer checkpoint.LookAtLittle()()
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
-		for seed := range uint64(locitest.Unraced(12, 3)) {
+		for seed := range uint64(locitest.Unraced(5, 2)) {
 			for _, pruned := range []bool{false, true} {
 				user := fmt.Sprint("u", seed, pruned)
 				m, other, meddles := meddledBy(t, s, user)
@@ -123,7 +123,7 @@ func TestRunsOfLargeGraphsAgainstReference(t *testing.T) {
 					}
 				}
 				cursor, run := "", ""
-				for step := range locitest.Unraced(150, 60) {
+				for step := range locitest.Unraced(120, 50) {
 					runs := map[string]bool{}
 					switch op := g.rng.IntN(12); {
 					case op < 4:
