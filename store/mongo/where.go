@@ -143,7 +143,7 @@ func (r *reading) where(c *conditions, f *loci.Filter) (exact bool, err error) {
 	if f.Slot != nil && *f.Slot == "" {
 		c.add("slot", is("$exists", false))
 	} else if f.Slot != nil {
-		c.slots(loci.SlotRange{From: *f.Slot, To: *f.Slot + "\x00"})
+		c.add("slot", inOrder(*f.Slot))
 	}
 	c.slots(f.Slots)
 	c.among("scope", f.Scopes)
