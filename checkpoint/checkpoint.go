@@ -138,6 +138,8 @@ type threadBody struct {
 
 	Copied bool     `json:"copied,omitempty"` // it came with a copy in parts, which may not have ended
 	Copy   *copying `json:"copy,omitempty"`   // at the root graph: the copy into this thread that has not ended
+
+	Collect *collecting `json:"collect,omitempty"` // values that may have to go
 }
 
 // Put stores a checkpoint, replacing one of the same id. Channels without a value
@@ -260,8 +262,11 @@ func (c *Handle) decidePut(ctx context.Context, in *Checkpoint, now time.Time) (
 	d.Change.Put = append(d.Change.Put, loci.Put{Record: *r})
 	d.Change.Events = []loci.Event{c.m.Event(typ, r, now, map[string]any{"version": r.Version, "bytes": size, "values": len(fresh)})}
 	d.Record = r.ID
+	if err := c.takeOver(ctx, &d.Change, thread, &body, parent, now); err != nil {
+		return d, err
+	}
 	if old != nil {
-		if err := c.forsake(ctx, &d.Change, &old.body, &body); err != nil {
+		if err := c.forsake(ctx, &d.Change, thread, &old.body, &body, now); err != nil {
 			return d, err
 		}
 	}
@@ -469,30 +474,3 @@ func (c *Handle) writeRecord(slot, id string, w Write, now time.Time) (*loci.Rec
 		ID: id, Task: w.Task, TaskPath: w.TaskPath, Index: w.Index, Channel: w.Channel, Type: w.Value.Type,
 	})
 }
-
-// The kinds of records that checkpoints are made of.
-const (
-	Kind       loci.Kind = "checkpoint"
-	KindValue  loci.Kind = "checkpoint_value"  // of a channel
-	KindWrite  loci.Kind = "checkpoint_write"  // of a task, after a checkpoint
-	KindThread loci.Kind = "checkpoint_thread" // a thread and namespace that has checkpoints
-)
-
-// Feature makes an engine keep checkpoints.
-type Feature struct{}
-
-// Kinds are the checkpoints of a thread and what belongs to them.
-func (Feature) Kinds() []loci.FeatureKind {
-	return []loci.FeatureKind{{Kind: KindThread, Shown: "thread", Found: true,
-		Change: "Put a checkpoint of the thread, prune it, or delete it."}, {Kind: Kind}, {Kind: KindValue}, {Kind: KindWrite}}
-}
-
-// Family is that of the checkpoints of a namespace with their threads, values and
-// writes: erasing and pruning took parts along.
-func (Feature) Family(e *loci.Event) (name string, part, ends bool) {
-	ends = e.Type == loci.EventErased || e.Kind == Kind && e.Type == loci.EventUpdated
-	return "checkpoints " + string(e.Mark), e.Kind != Kind, ends
-}
-
-// Check finds nothing to refuse: there are no options.
-func (Feature) Check() error { return nil }

@@ -48,7 +48,7 @@ func stored(t testing.TB, m *loci.Memory, s loci.Store) map[loci.Kind]int64 {
 	t.Helper()
 	out := map[loci.Kind]int64{}
 	for _, kind := range []loci.Kind{checkpoint.Kind, checkpoint.KindValue,
-		checkpoint.KindWrite, checkpoint.KindThread} {
+		checkpoint.KindWrite, checkpoint.KindThread, checkpoint.KindCandidates} {
 		n, err := s.Count(t.Context(), m.View().Tenant, loci.Filter{
 			Within:  []loci.Namespace{{}},
 			Kinds:   []loci.Kind{kind},

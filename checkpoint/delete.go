@@ -24,6 +24,7 @@ type deletion struct {
 	namespace string
 	most      int      // values that are remembered
 	channels  []string // from which values go, if there are more
+	e         *erasure
 }
 
 // DeleteThread erases all checkpoints, values and writes of a thread and returns how many
@@ -51,7 +52,7 @@ func (e *erasure) deleteThread(ctx context.Context, thread string, last bool) (e
 }
 
 func (e *erasure) deleteKnowing(ctx context.Context, thread string, last bool, most int) (erased int, err error) {
-	p := deletion{c: e.c, thread: thread, most: most}
+	p := deletion{e: e, c: e.c, thread: thread, most: most}
 	for more := true; more && !e.full(); {
 		var gone int
 		err := e.step(ctx, thread, p.namespace, func(now time.Time) (change loci.Change, ends bool, err error) {
@@ -118,13 +119,18 @@ func (p *deletion) take(
 			gone[change.Erase[i].ID] = true
 		}
 	}
-	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue} {
-		room := max(0, stepRecords-len(change.Erase))
+	for _, kind := range []loci.Kind{Kind, KindWrite, KindValue, KindCandidates} {
+		room, size := max(0, stepRecords-len(change.Erase)), p.e.sizer()
 		if kind == KindValue {
-			if known := p.known(); len(known) > room {
-				p.c.eraseValues(change, known[:room])
-				p.values, more = known[room:], true
-				continue
+			known := p.known()
+			n, err := size.fit(ctx, kind, known[:min(len(known), room)])
+			if err != nil {
+				return 0, false, err
+			}
+			if n < len(known) {
+				p.c.eraseValues(change, known[:n])
+				p.values = known[n:]
+				return checkpoints, true, nil
 			}
 			p.values = nil // there is room for them, and for what no checkpoint names
 		}
@@ -147,6 +153,12 @@ func (p *deletion) take(
 		}
 		more = more || len(records) > room
 		records = records[:min(room, len(records))]
+		n, err := size.fit(ctx, kind, idsOf(records))
+		if err != nil {
+			return 0, false, err
+		}
+		more = more || n < len(records)
+		records = records[:n]
 		if kind == KindValue {
 			slices.SortFunc(records, func(a, b loci.Record) int { return byID(a.ID, b.ID) })
 		}

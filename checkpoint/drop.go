@@ -23,10 +23,10 @@ type erasure struct {
 	owed bool // the change before said that more is to come
 
 	// What a call that does a part keeps.
-	room   int   // records that may still go; what is looked at counts, too
-	left   bool  // there was no room for the rest
-	at     place // where it goes on
-	looked int   // what one look at all checkpoints of a graph may come to; 0: any number
+	room  int   // records that may still go; what is looked at counts, too
+	left  bool  // there was no room for the rest
+	at    place // where it goes on
+	whole int   // what a look at all checkpoints of a graph may come to; 0: any number
 }
 
 // begin is a call that does all at once, if only its callers can wait.
@@ -171,7 +171,7 @@ func (e *erasure) drop(
 				return change, false, nil
 			}
 			before := d.left
-			if err := c.decideDrop(ctx, d, &change, now); err != nil {
+			if err := e.decideDrop(ctx, d, &change, now); err != nil {
 				return change, false, err
 			}
 			gone = before - d.left
@@ -179,7 +179,11 @@ func (e *erasure) drop(
 				d.thread, d.version = r.ID, r.Version+1
 				next = d
 			}
-			return change, last && !more, c.mark(&change, r, thread, namespace, now, d.left == 0)
+			g, err := collectingOf(r)
+			if err != nil {
+				return change, false, err
+			}
+			return change, last && !more && g == nil, c.mark(&change, r, thread, namespace, now, d.left == 0 && g == nil)
 		})
 		if err != nil {
 			return erased, err
@@ -193,12 +197,17 @@ func (e *erasure) drop(
 // decideDrop takes the oldest of the chosen checkpoints away, as many as go in one change. Of one that
 // has many writes some go first, and of many that name it as their parent some lose it first: a call that
 // stops there leaves a checkpoint that the next one takes.
-func (c *Handle) decideDrop(ctx context.Context, d *dropping, change *loci.Change, now time.Time) error {
-	written := c.writeListOf(d.slots, loci.Page{Brief: true})
+func (e *erasure) decideDrop(ctx context.Context, d *dropping, change *loci.Change, now time.Time) error {
+	c := e.c
+	written := e.writesOf(d.slots)
+	some, size, err := e.light(ctx, d)
+	if err != nil {
+		return err
+	}
 	orphans := map[*stored]bool{}
 	var values []loci.ID
 	room := func() int { return stepRecords - len(change.Erase) - len(values) - len(orphans) }
-	for len(d.chosen) > 0 && room() > 0 {
+	for ; len(d.chosen) > 0 && room() > 0 && some > 0; some-- {
 		s := d.chosen[0]
 		writes, whole, err := written.some(ctx, s.record.Slot, room())
 		if err != nil {
@@ -213,6 +222,18 @@ func (c *Handle) decideDrop(ctx context.Context, d *dropping, change *loci.Chang
 		going := d.goingWith(s)
 		if len(going) > room() && room() < stepRecords {
 			break
+		}
+		if size != nil {
+			n, err := size.fit(ctx, KindValue, going)
+			if err != nil {
+				return err
+			}
+			if n < len(going) && e.whole > 0 && change.Empty() {
+				return errMany
+			}
+			if n < len(going) && !change.Empty() {
+				break
+			}
 		}
 		if d.orphan(s, orphans, max(room(), 1)); len(d.named[s.ID]) > 0 {
 			break
@@ -244,6 +265,33 @@ func (c *Handle) decideDrop(ctx context.Context, d *dropping, change *loci.Chang
 	return nil
 }
 
+// light is how many checkpoints a step may take, by their bytes, and what bounds those of their values, unless even the
+// first ones have no more than a step should erase.
+func (e *erasure) light(ctx context.Context, d *dropping) (some int, values *sizer, err error) {
+	var ids, going []loci.ID
+	for _, s := range d.chosen[:min(len(d.chosen), stepRecords)] {
+		if ids = append(ids, s.record.ID); len(going) < stepRecords {
+			going = append(going, d.goingWith(s)...)
+		}
+	}
+	if some, err = e.sizer().fit(ctx, Kind, ids); err != nil {
+		return 0, nil, err
+	}
+	slices.SortFunc(going, byID)
+	going = slices.Compact(going)
+	if len(going) == 0 {
+		return some, nil, nil
+	}
+	f := e.c.filter(KindValue)
+	f.IDs = going
+	n, err := e.c.m.Count(ctx, f)
+	if n.Bytes > stepBytes {
+		return some, e.sizer(), err
+	}
+	e.look(int(n.Bytes / byteCost))
+	return some, nil, err
+}
+
 // orphan adds checkpoints that name one as their parent, and that are there, to those that lose it.
 func (d *dropping) orphan(s *stored, orphans map[*stored]bool, most int) {
 	for named := d.named[s.ID]; len(named) > 0 && most > 0; named = named[1:] {
@@ -271,7 +319,7 @@ func (d *dropping) goingWith(s *stored) (values []loci.ID) {
 func (e *erasure) storedSince(ctx context.Context, slots loci.SlotRange, before []stored) ([]stored, error) {
 	c := e.c
 	switch {
-	case e.looked > 0:
+	case e.whole > 0:
 		return e.storedFew(ctx, slots)
 	case len(before) == 0:
 		return c.storedIn(ctx, slots)

@@ -60,6 +60,7 @@ type place struct {
 	Thread []byte `json:"thread,omitempty"` // of several; as bytes no name makes a cursor too long
 	Graph  []byte `json:"graph,omitempty"`  // and those before it
 	Root   bool   `json:"root,omitempty"`   // the root graph, which is the last one
+	Slot   []byte `json:"slot,omitempty"`   // and the checkpoints before it
 	Copy   string `json:"copy,omitempty"`   // the copy that it is a part of
 }
 
@@ -162,14 +163,14 @@ func (c *Handle) prunePart(
 	})
 }
 
-// MaxLooked is how many checkpoints a graph of a thread may have, together with a twentieth of the values that they
-// name, from which those of runs go in parts: which values still belong to others, only all of them say.
-const MaxLooked = 20_000
-
 // DeleteForRunsPart is a part of [Handle.DeleteForRuns] that takes less than a second. A call with the cursor of the
-// part before goes on, and so does one without. TooLarge: a graph of a thread with such checkpoints has more than
-// [MaxLooked] say.
+// part before goes on, and so does one without, which looks once more at the checkpoints before. In the middle of a large
+// graph checkpoints are gone and their values still there, and the parent of another one may be gone.
 func (c *Handle) DeleteForRunsPart(ctx context.Context, runs []string, cursor string) (Part, error) {
+	return c.deleteForRunsPart(ctx, runs, cursor, erasePart)
+}
+
+func (c *Handle) deleteForRunsPart(ctx context.Context, runs []string, cursor string, room int) (Part, error) {
 	from, err := placeOf(cursor)
 	if err != nil {
 		return Part{}, err
@@ -180,17 +181,20 @@ func (c *Handle) DeleteForRunsPart(ctx context.Context, runs []string, cursor st
 	}
 	request := map[string]any{"runs": runs, "cursor": cursor}
 	return c.once(ctx, "erase checkpoints in parts", request, func() (Part, error) {
-		e := &erasure{c: c, op: "erase checkpoints", looked: MaxLooked}
-		return e.part(ctx, from, func() (int, error) { return e.deleteForRuns(ctx, of) })
+		e := &erasure{c: c, op: "erase checkpoints", room: room}
+		return e.part(ctx, from, func() (int, error) { return e.deleteForRuns(ctx, of, from) })
 	})
 }
 
-// storedFew is storedIn for a caller that looks at a bounded number: err is TooLarge if there are more.
+// errMany says that a graph is too large to look at as a whole in one part.
+var errMany = errors.New("the graph has many checkpoints")
+
+// storedFew is storedIn for a part, or errMany.
 func (e *erasure) storedFew(ctx context.Context, slots loci.SlotRange) (out []stored, err error) {
 	f := e.c.filter(Kind)
 	f.Slots = slots
 	size := 0
-	for p := (loci.Page{Limit: 200, Order: loci.SlotAscending, NoText: true}); ; {
+	for p := (loci.Page{Limit: looks.page, Order: loci.SlotAscending, NoText: true}); ; {
 		records, next, err := e.c.records(ctx, f, p)
 		if err != nil {
 			return nil, err
@@ -202,10 +206,9 @@ func (e *erasure) storedFew(ctx context.Context, slots loci.SlotRange) (out []st
 			}
 			out, size = append(out, s), size+20+len(s.Values)
 		}
-		if size > e.looked*20 {
-			return nil, &loci.Error{Code: loci.TooLarge,
-				Msg:      fmt.Sprintf("a thread in which the runs have checkpoints has more than %d: what still belongs to others is too much to look at", e.looked),
-				Recovery: "Prune the thread, or delete it: both go in parts, however large it is."}
+		if size > e.whole {
+			e.look(size / 20 / lookWhole)
+			return nil, errMany
 		}
 		if p.Cursor = next; next == "" {
 			e.look(size / 20 / lookWhole)

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,9 +14,8 @@ import (
 
 // Bounds of a look at a graph of a thread that is pruned in parts.
 const (
-	pruneAtOnce = 1000    // checkpoints that are looked at together, so that the values of each go with it
-	mostKept    = 10_000  // checkpoints that the latest is read with
-	mostNamed   = 100_000 // values that these name
+	mostKept  = 10_000  // checkpoints that the latest is read with
+	mostNamed = 100_000 // values that these name
 )
 
 // Prune erases old checkpoints of threads and returns how many. KeepLatest leaves the
@@ -116,22 +117,40 @@ func (e *erasure) pruneGraph(
 	if err != nil {
 		return 0, err
 	}
-	if e.room != unbounded {
-		heads, err := e.c.firstOf(ctx, Kind, k.slots(), pruneAtOnce+1, loci.Page{Brief: true})
-		if err != nil {
-			return 0, err
+	n, err := e.pruneWhole(ctx, k, goes, last)
+	if erased += n; errors.Is(err, errMany) {
+		if goes {
+			n, err = e.deleteGraph(ctx, thread, graph)
+			return erased + n, err
 		}
-		switch e.look(len(heads) / lookEach); {
-		case len(heads) <= pruneAtOnce:
-		case goes:
-			return e.deleteGraph(ctx, thread, graph)
-		default:
-			if erased, err = e.checkpoints(ctx, k); err != nil || e.left {
-				return erased, err
+		n, err = e.checkpoints(ctx, k)
+		erased += n
+		if err == nil && !e.left {
+			n, err = e.pruneWhole(ctx, k, goes, last) // what others put meanwhile may have taken the place of what was kept
+			if erased += n; errors.Is(err, errMany) {
+				err = nil
 			}
 		}
 	}
-	n, err := e.drop(ctx, thread, graph, last, func(all []stored) (map[string]bool, error) {
+	if err == nil && !goes && !e.full() {
+		err = e.sweep(ctx, k)
+	}
+	if err == nil && !e.full() {
+		err = e.collect(ctx, thread, graph)
+	}
+	return erased, err
+}
+
+// pruneWhole prunes a graph that is looked at as a whole, so that the values of each checkpoint go with it. Another one
+// is errMany.
+func (e *erasure) pruneWhole(ctx context.Context, k *keeping, goes, last bool) (int, error) {
+	if e.room != unbounded {
+		e.whole = looks.atOnce
+		if few, err := e.few(ctx, k.slots()); err != nil || !few {
+			return 0, cmp.Or(err, errMany)
+		}
+	}
+	return e.drop(ctx, k.thread, k.graph, last, func(all []stored) (map[string]bool, error) {
 		kept, err := e.c.keep(ctx, all)
 		if err != nil {
 			return nil, err
@@ -147,10 +166,6 @@ func (e *erasure) pruneGraph(
 		}
 		return chosen, nil
 	})
-	if erased += n; err != nil || goes || e.full() {
-		return erased, err
-	}
-	return erased, e.sweep(ctx, k)
 }
 
 // goesWhole reports whether a graph is the call of a subgraph that goes with the checkpoint that called it.
@@ -186,6 +201,7 @@ type keeping struct {
 	tried         bool               // a change was made of it that may have been refused
 	alone         bool               // there is nothing else in the graph
 	list          valueList          // the values that a sweep has not looked at
+	rest          []loci.ID          // and those that it found, which had no room in a step
 }
 
 func (k *keeping) slots() loci.SlotRange { return loci.SlotsBeginning(slotOf(k.thread, k.graph)) }
@@ -205,6 +221,7 @@ func (k *keeping) latest(ctx context.Context) (*stored, error) {
 // look finds what [Handle.keep] names.
 func (k *keeping) look(ctx context.Context) error {
 	k.kept, k.values, k.alone = map[string]*stored{}, map[loci.ID]bool{}, false
+	k.rest = nil
 	k.list = valueList{c: k.c, prefix: slotOf(k.thread, k.graph)}
 	head, err := k.latest(ctx)
 	if err != nil || head == nil {
@@ -329,15 +346,17 @@ func (e *erasure) oldest(
 	if err != nil {
 		return 0, false, err
 	}
-	written := c.writeListOf(k.slots(), loci.Page{Brief: true})
+	heads = slices.DeleteFunc(heads, func(r loci.Record) bool { return k.kept[r.Slot] != nil })
+	fits, err := e.sizer().fit(ctx, Kind, idsOf(heads[:min(len(heads), stepRecords)]))
+	if err != nil {
+		return 0, false, err
+	}
+	written := e.writesOf(k.slots())
 	went := map[string]bool{}
 	for i := range heads {
 		r := &heads[i]
-		if k.kept[r.Slot] != nil {
-			continue
-		}
 		room := stepRecords - len(change.Erase)
-		if room == 0 {
+		if room == 0 || i == fits {
 			more = true
 			break
 		}
@@ -379,14 +398,16 @@ func (e *erasure) oldest(
 func (e *erasure) sweep(ctx context.Context, k *keeping) error {
 	for more := true; more && !e.full(); {
 		more = false
-		err := k.step(ctx, e, func(change *loci.Change, _ *loci.Record, _ time.Time) (err error) {
+		err := k.step(ctx, e, func(change *loci.Change, r *loci.Record, _ time.Time) (err error) {
 			if !k.alone { // others may have put checkpoints since
 				heads, err := e.c.firstOf(ctx, Kind, k.slots(), len(k.kept)+1, loci.Page{Brief: true})
 				if k.alone = len(heads) == len(k.kept); err != nil || !k.alone {
 					return err
 				}
 			}
-			more, err = e.values(ctx, k, change)
+			if more, err = e.values(ctx, k, change); err == nil && !more {
+				more, err = e.c.forgetLists(ctx, change, r, slotOf(k.thread, k.graph))
+			}
 			return err
 		})
 		if err != nil {
@@ -398,8 +419,7 @@ func (e *erasure) sweep(ctx context.Context, k *keeping) error {
 
 // values makes a change erase values that what is kept does not name.
 func (e *erasure) values(ctx context.Context, k *keeping, change *loci.Change) (more bool, err error) {
-	var ids []loci.ID
-	looked := 0
+	ids, looked := k.rest, 0
 	for more = true; more && len(ids) < stepRecords && looked < 8*stepRecords; {
 		records, err := k.list.next(ctx, stepRecords-len(ids))
 		if err != nil {
@@ -412,15 +432,20 @@ func (e *erasure) values(ctx context.Context, k *keeping, change *loci.Change) (
 		}
 		looked, more = looked+len(records), len(records) > 0
 	}
-	e.look((looked - len(ids)) / lookEach)
+	e.look(looked / lookEach)
 	slices.SortFunc(ids, byID)
-	e.c.eraseValues(change, ids)
-	return more, nil
+	n, err := e.sizer().fit(ctx, KindValue, ids)
+	if err != nil {
+		return false, err
+	}
+	e.c.eraseValues(change, ids[:n])
+	k.rest = ids[n:]
+	return more || len(k.rest) > 0, nil
 }
 
 // deleteGraph erases all of a namespace of a thread.
 func (e *erasure) deleteGraph(ctx context.Context, thread, graph string) (erased int, err error) {
-	p := deletion{c: e.c, thread: thread, most: min(maxKnownValues, e.room), namespace: graph}
+	p := deletion{e: e, c: e.c, thread: thread, most: min(maxKnownValues, e.room), namespace: graph}
 	for more := true; more && !e.full(); {
 		gone := 0
 		err := e.step(ctx, thread, graph, func(now time.Time) (change loci.Change, ends bool, err error) {

@@ -47,9 +47,14 @@ func (s *meddler) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error
 // meddled is a memory of one process, and that of another one with the same store.
 func meddled(t *testing.T, s loci.Store) (m, other *loci.Memory, meddles *meddler) {
 	t.Helper()
+	return meddledBy(t, s, "u")
+}
+
+func meddledBy(t *testing.T, s loci.Store, user string) (m, other *loci.Memory, meddles *meddler) {
+	t.Helper()
 	meddles = &meddler{Store: s}
-	m = locitest.Bind(t, locitest.NewEngine(t, meddles, loci.Options{}), "u")
-	return m, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u"), meddles
+	m = locitest.Bind(t, locitest.NewEngine(t, meddles, loci.Options{}), user)
+	return m, locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), user), meddles
 }
 
 // A checkpoint whose parent another process prunes while it is put has no value that is not there.

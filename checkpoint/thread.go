@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -11,9 +13,6 @@ import (
 
 	"github.com/loci-memory/loci"
 )
-
-// maxRunBytes bounds the id of a run.
-const maxRunBytes = 1024
 
 // turn waits for the caller's turn among those who change a thread and namespace: whoever puts a checkpoint while
 // another call prunes them waits for one change of it, and does not start over for each.
@@ -60,19 +59,36 @@ func (c *Handle) threadRecord(ctx context.Context, thread, namespace string) (*l
 	return c.at(ctx, KindThread, slotOf(thread, namespace), loci.Page{NoText: true})
 }
 
-// forsake makes a change erase the values that a checkpoint no longer refers to and
-// no other one does.
-func (c *Handle) forsake(ctx context.Context, change *loci.Change, was, is *body) error {
+// forsake makes a change erase the values that a checkpoint no longer refers to and no other one does. In a large graph
+// it writes down which they are, for the next call that erases something there.
+func (c *Handle) forsake(
+	ctx context.Context, change *loci.Change, thread *loci.Record, was, is *body, now time.Time,
+) error {
 	left := map[loci.ID]bool{}
 	for channel, id := range was.Values {
 		if is.Values[channel] != id {
 			left[id] = true
 		}
 	}
+	for _, id := range is.Values {
+		delete(left, id) // another channel has it
+	}
 	if len(left) == 0 {
 		return nil
 	}
-	all, err := c.stored(ctx, is.Thread, is.Namespace)
+	e := &erasure{c: c, room: unbounded, whole: looks.replaced}
+	all, err := e.storedFew(ctx, loci.SlotsBeginning(slotOf(is.Thread, is.Namespace)))
+	if errors.Is(err, errMany) && thread != nil {
+		g, err := collectingOf(thread)
+		if err != nil {
+			return err
+		}
+		g = cmp.Or(g, newCollecting(now))
+		if err := c.suspect(change, g, is.Thread, is.Namespace, inOrder(left), nil, now); err != nil {
+			return err
+		}
+		return collects(thread, g)
+	}
 	if err != nil {
 		return err
 	}
@@ -123,70 +139,6 @@ func (c *Handle) storedIn(ctx context.Context, slots loci.SlotRange) ([]stored, 
 		}
 	}
 	return out, nil
-}
-
-// DeleteForRuns erases the checkpoints that some runs made, those whose metadata have
-// one of them as run_id, with their writes, and returns how many there were. A value
-// that such a run wrote stays as long as another checkpoint has it.
-func (c *Handle) DeleteForRuns(ctx context.Context, runs []string) (erased int, err error) {
-	of, err := sequencesOf(runs)
-	if err != nil || len(of) == 0 {
-		return 0, err
-	}
-	all := c.begin("erase checkpoints")
-	if erased, err = all.deleteForRuns(ctx, of); err != nil {
-		return erased, err
-	}
-	return erased, all.settle(ctx)
-}
-
-// sequencesOf are runs in the form in which records are found by them.
-func sequencesOf(runs []string) (map[string]bool, error) {
-	of := map[string]bool{}
-	for _, run := range runs {
-		if err := checkName("run_ids: an id", run, maxRunBytes, false); err != nil {
-			return nil, err
-		}
-		of[runSequence(run)] = true
-	}
-	if len(runs) > loci.MaxSearchLimit {
-		return nil, loci.Errorf(loci.TooLarge, "run_ids has %d ids; the limit is %d: delete them in several calls", len(runs), loci.MaxSearchLimit)
-	}
-	return of, nil
-}
-
-func (e *erasure) deleteForRuns(ctx context.Context, of map[string]bool) (erased int, err error) {
-	f := e.c.filter(Kind)
-	f.Sequences = slices.Sorted(maps.Keys(of))
-	for {
-		records, _, err := e.c.records(ctx, f, loci.Page{Limit: 1, NoText: true})
-		if err != nil || len(records) == 0 || e.full() {
-			return erased, err
-		}
-		s, err := readCheckpoint(&records[0])
-		if err != nil {
-			return erased, err
-		}
-		if err := e.c.whole(ctx, s.Thread, &records[0]); err != nil {
-			return erased, err
-		}
-		// First everything of the runs in this thread and namespace goes; then the next
-		// one is looked for.
-		e.look(lookThread)
-		n, err := e.drop(ctx, s.Thread, s.Namespace, false, func(all []stored) (map[string]bool, error) {
-			chosen := map[string]bool{}
-			for i := range all {
-				if of[all[i].record.Sequence] {
-					chosen[all[i].ID] = true
-				}
-			}
-			return chosen, nil
-		})
-		erased += n
-		if err != nil {
-			return erased, err
-		}
-	}
 }
 
 // A PruneStrategy says what [Handle.Prune] leaves.

@@ -22,7 +22,9 @@ type writeList struct {
 	page  loci.Page // what it shows of each; its limit is that of the next page
 	slots loci.SlotRange
 	ready []loci.Record
-	ended bool // nothing follows what is ready
+	ended bool   // nothing follows what is ready
+	size  *sizer // not nil: it gives only as many as fit into a step
+	heavy bool   // and no more do
 
 	used, passed int // of the page before
 }
@@ -54,6 +56,9 @@ func (w *writeList) some(ctx context.Context, slot string, most int) (out []loci
 		if len(w.ready) > 0 || w.ended {
 			return out, len(w.ready) == 0 || !strings.HasPrefix(w.ready[0].Slot, slot), nil
 		}
+		if w.heavy {
+			return out, false, nil
+		}
 		w.slots.From = max(w.slots.From, slot)
 		if err := w.more(ctx, most); err != nil {
 			return nil, false, err
@@ -74,7 +79,15 @@ func (w *writeList) more(ctx context.Context, most int) error {
 	if err != nil {
 		return err
 	}
-	w.ready, w.ended, w.used, w.passed = records, next == "", 0, 0
+	if w.size != nil {
+		n, err := w.size.fit(ctx, KindWrite, idsOf(records))
+		if err != nil {
+			return err
+		}
+		w.heavy = n < len(records)
+		records = records[:n]
+	}
+	w.ready, w.ended, w.used, w.passed = records, next == "" && !w.heavy, 0, 0
 	w.page.Limit = min(2*w.page.Limit, mostWrites)
 	if len(records) > 0 {
 		w.slots.From = records[len(records)-1].Slot + "\x00"
