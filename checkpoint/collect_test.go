@@ -180,7 +180,8 @@ func TestRunsOfLargeGraphsAgainstReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				left := stored(t, m, s)
-				if named := valuesNamed(t, m); left[checkpoint.KindValue] != int64(named) || left[checkpoint.KindCandidates] > 0 {
+				named := int64(valuesNamed(t, m))
+				if left[checkpoint.KindValue] != named || left[checkpoint.KindCandidates] > 0 {
 					t.Fatalf("%s: %v is stored, %d values are named", user, left, named)
 				}
 				if !pruned {
@@ -198,7 +199,8 @@ func TestRunsOfLargeGraphsAgainstReference(t *testing.T) {
 				}
 			}
 		}
-		locitest.LogIsWhole(t, locitest.NewEngine(t, s, loci.Options{Features: locitest.Features()}), locitest.Tenant(t, "t"))
+		e := locitest.NewEngine(t, s, loci.Options{Features: locitest.Features()})
+		locitest.LogIsWhole(t, e, locitest.Tenant(t, "t"))
 	})
 }
 
@@ -229,12 +231,14 @@ func TestRunsOfAFileOfAnOlderBuild(t *testing.T) {
 				}
 				after := everyOf(t, m, "t")
 				for id, c := range after {
-					if !maps.Equal(values(c), values(before[id])) || len(c.Values) != 3 || c.Parent != "" && after["/"+c.Parent].ID == "" {
+					orphan := c.Parent != "" && after["/"+c.Parent].ID == ""
+					if !maps.Equal(values(c), values(before[id])) || len(c.Values) != 3 || orphan {
 						t.Errorf("after %s: %s has %v and the parent %q", run, id, values(c), c.Parent)
 					}
 				}
 				left := stored(t, m, s)
-				if named := valuesNamed(t, m); left[checkpoint.KindValue] != int64(named) || left[checkpoint.KindCandidates] > 0 {
+				named := int64(valuesNamed(t, m))
+				if left[checkpoint.KindValue] != named || left[checkpoint.KindCandidates] > 0 {
 					t.Errorf("after %s: %v is stored, %d values are named", run, left, named)
 				}
 			}
