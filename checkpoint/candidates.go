@@ -128,7 +128,7 @@ func (k *collector) write(change *loci.Change, g *collecting, now time.Time) (wr
 }
 
 // takeOver is for a put behind a look that has not ended: what it takes over from a checkpoint before it, or from none,
-// is in no list any more. What it has of its own was looked at.
+// is in a list no longer. What it has of its own was looked at.
 func (c *Handle) takeOver(
 	ctx context.Context, change *loci.Change, thread *loci.Record, is, parent *body, now time.Time,
 ) error {

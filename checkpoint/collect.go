@@ -105,7 +105,8 @@ func textOf(ids []loci.ID) string {
 
 // collect erases the values of a graph that no checkpoint names any more, of those that are in lists.
 func (e *erasure) collect(ctx context.Context, thread, graph string) error {
-	there, err := e.c.firstOf(ctx, KindCandidates, loci.SlotsBeginning(slotOf(thread, graph)), 1, loci.Page{Brief: true})
+	slots := loci.SlotsBeginning(slotOf(thread, graph))
+	there, err := e.c.firstOf(ctx, KindCandidates, slots, 1, loci.Page{Brief: true})
 	if err != nil || len(there) == 0 {
 		return err
 	}
@@ -168,9 +169,10 @@ func (k *collector) current(ctx context.Context, now time.Time) (*loci.Record, *
 	return r, g, nil
 }
 
-// forgotten is for lists of which the record of the thread knows nothing: an older build that knew none made it anew.
+// forgotten is for lists of which the record of the thread knows nothing: an older build that knew none made it again.
 func (k *collector) forgotten(ctx context.Context, now time.Time) (*collecting, error) {
-	there, err := k.c.firstOf(ctx, KindCandidates, loci.SlotsBeginning(slotOf(k.thread, k.graph)), 1, loci.Page{Brief: true})
+	slots := loci.SlotsBeginning(slotOf(k.thread, k.graph))
+	there, err := k.c.firstOf(ctx, KindCandidates, slots, 1, loci.Page{Brief: true})
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}

@@ -180,7 +180,8 @@ func TestRunsOfLargeGraphsAgainstReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				left := stored(t, m, s)
-				if named := valuesNamed(t, m); left[checkpoint.KindValue] != int64(named) || left[checkpoint.KindCandidates] > 0 {
+				named := int64(valuesNamed(t, m))
+				if left[checkpoint.KindValue] != named || left[checkpoint.KindCandidates] > 0 {
 					t.Fatalf("%s: %v is stored, %d values are named", user, left, named)
 				}
 				if !pruned {
@@ -198,7 +199,8 @@ func TestRunsOfLargeGraphsAgainstReference(t *testing.T) {
 				}
 			}
 		}
-		locitest.LogIsWhole(t, locitest.NewEngine(t, s, loci.Options{Features: locitest.Features()}), locitest.Tenant(t, "t"))
+		e := locitest.NewEngine(t, s, loci.Options{Features: locitest.Features()})
+		locitest.LogIsWhole(t, e, locitest.Tenant(t, "t"))
 	})
 }
 
@@ -229,12 +231,14 @@ func TestRunsOfAFileOfAnOlderBuild(t *testing.T) {
 				}
 				after := everyOf(t, m, "t")
 				for id, c := range after {
-					if !maps.Equal(values(c), values(before[id])) || len(c.Values) != 3 || c.Parent != "" && after["/"+c.Parent].ID == "" {
+					orphan := c.Parent != "" && after["/"+c.Parent].ID == ""
+					if !maps.Equal(values(c), values(before[id])) || len(c.Values) != 3 || orphan {
 						t.Errorf("after %s: %s has %v and the parent %q", run, id, values(c), c.Parent)
 					}
 				}
 				left := stored(t, m, s)
-				if named := valuesNamed(t, m); left[checkpoint.KindValue] != int64(named) || left[checkpoint.KindCandidates] > 0 {
+				named := int64(valuesNamed(t, m))
+				if left[checkpoint.KindValue] != named || left[checkpoint.KindCandidates] > 0 {
 					t.Errorf("after %s: %v is stored, %d values are named", run, left, named)
 				}
 			}
@@ -298,4 +302,56 @@ func TestReplacedValuesOfALargeGraph(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A put behind a look at a graph takes a value over from a checkpoint that the look has not come to, and which is then
+// erased, or from none: it keeps the value, wherever the look was stopped.
+func TestPutBehindALook(t *testing.T) {
+	defer checkpoint.LookAtLittle()()
+	s := locitest.OpenMemory()
+	for _, parent := range []string{"c9", "none"} {
+		for room := range 120 {
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), fmt.Sprint(parent, room))
+			state := locitest.GraphState{"x": "1"}
+			put := func(id, parent, run string, fresh locitest.GraphState) {
+				in := locitest.Checkpoint("t", "", id, parent, `{"run_id":"`+run+`"}`, state, fresh)
+				locitest.PutCheckpoint(t, m, in)
+			}
+			put("c1", "", "r", locitest.GraphState{"x": "of c1"})
+			for i := range 7 {
+				id := fmt.Sprint("c", i+2)
+				put(id, "", "other", locitest.GraphState{"x": "of " + id})
+			}
+			put("c9", "c1", "z", nil)
+			if parent == "none" { // c1 and c9 alone have the value that was stored last
+				for _, id := range []string{"c2", "c3", "c4", "c5", "c6", "c7", "c8"} {
+					in := locitest.Checkpoint("t", "", id, "", `{"run_id":"other"}`, locitest.GraphState{"x": "2"}, nil)
+					in.Values["x"] = checkpoint.Typed{Type: "text", Data: []byte("again")}
+					locitest.PutCheckpoint(t, m, in)
+				}
+				if _, err := checkpoint.Of(m).DeleteForRuns(t.Context(), []string{"none"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := checkpoint.Of(m).DeleteForRunsFrom(t.Context(), []string{"r"}, "", 1+room)
+			if err == nil && parent == "none" {
+				_, err = checkpoint.Of(m).DeleteForRunsFrom(t.Context(), []string{"z"}, "", 1+room)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			put("c0", parent, "other", nil)
+			want := values(getCheckpoint(t, m, "t", "", "c0"))
+			if _, err := checkpoint.Of(m).DeleteForRuns(t.Context(), []string{"z"}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := checkpoint.Of(m).Get(t.Context(), "t", "", "c0")
+			if err != nil || !maps.Equal(values(got), want) {
+				t.Errorf("%s, %d: it has %v, want %v; %v", parent, room, values(got), want, err)
+			}
+			if left := stored(t, m, s)[checkpoint.KindCandidates]; left > 0 {
+				t.Errorf("%s, %d: %d lists are left", parent, room, left)
+			}
+		}
+	}
 }

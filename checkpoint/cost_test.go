@@ -80,7 +80,8 @@ func TestStepsOfLargeValuesAreSmall(t *testing.T) {
 				for i := range checkpoints {
 					id := fmt.Sprintf("c%02d", i)
 					state := locitest.GraphState{"x": id}
-					in := locitest.Checkpoint("t", "", id, parent, `{"run_id":"r"}`, state, locitest.GraphState{"x": large})
+					values := locitest.GraphState{"x": large}
+					in := locitest.Checkpoint("t", "", id, parent, `{"run_id":"r"}`, state, values)
 					in.State.Data = []byte(large)
 					locitest.PutCheckpoint(t, m, in)
 					locitest.PutWrites(t, m, "t", id, locitest.Write("task", 0, "x", large))
@@ -89,7 +90,8 @@ func TestStepsOfLargeValuesAreSmall(t *testing.T) {
 				kinds := map[loci.ID]loci.Kind{}
 				for _, kind := range []loci.Kind{checkpoint.Kind, checkpoint.KindValue, checkpoint.KindWrite} {
 					f := loci.Filter{Within: []loci.Namespace{{"u"}}, Kinds: []loci.Kind{kind}, NotLive: true}
-					records, _, err := s.Store.Records(context.Background(), m.View().Tenant, f, loci.Page{Limit: 100, Brief: true})
+					page := loci.Page{Limit: 100, Brief: true}
+					records, _, err := s.Store.Records(context.Background(), m.View().Tenant, f, page)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -113,7 +115,8 @@ func TestStepsOfLargeValuesAreSmall(t *testing.T) {
 						}
 					}
 				}
-				if left := stored(t, m, s); left[checkpoint.KindValue] != int64(e.stay) || left[checkpoint.KindCandidates] > 0 {
+				left := stored(t, m, s)
+				if left[checkpoint.KindValue] != int64(e.stay) || left[checkpoint.KindCandidates] > 0 {
 					t.Errorf("left %v", left)
 				}
 			})

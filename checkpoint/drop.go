@@ -183,7 +183,8 @@ func (e *erasure) drop(
 			if err != nil {
 				return change, false, err
 			}
-			return change, last && !more && g == nil, c.mark(&change, r, thread, namespace, now, d.left == 0 && g == nil)
+			empty := d.left == 0 && g == nil
+			return change, last && !more && g == nil, c.mark(&change, r, thread, namespace, now, empty)
 		})
 		if err != nil {
 			return erased, err

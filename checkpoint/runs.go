@@ -69,7 +69,8 @@ func (s *runScan) filter(to string) loci.Filter {
 func (s *runScan) next(ctx context.Context) (*loci.Record, error) {
 	for !s.e.full() {
 		if s.pos < s.end {
-			records, _, err := s.e.c.records(ctx, s.filter(s.end), loci.Page{Limit: 1, Order: loci.SlotAscending, NoText: true})
+			page := loci.Page{Limit: 1, Order: loci.SlotAscending, NoText: true}
+			records, _, err := s.e.c.records(ctx, s.filter(s.end), page)
 			if err != nil {
 				return nil, err
 			}
