@@ -334,6 +334,9 @@ func lift(texts []Text, own []Parts, i int) (sum float64) {
 			if n == 1 && texts[other].AsksYou && amongPeople(texts, i) {
 				part *= 1 + float64(replyMore*(1-texts[i].Long))
 			}
+			if texts[i].note && texts[i].OfOthers { // what it stands beside is of somebody else
+				part = 0
+			}
 			sum += float64(part * held * own[other].Sum())
 		}
 	}
