@@ -2,6 +2,8 @@ package retrieval
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -41,8 +43,8 @@ func RoleWords(term string) []string {
 var wordsOfRoles = sync.OnceValue(func() map[string][]string {
 	words := map[string][]string{}
 	for _, of := range []map[string]string{roleOf, chineseRoles} {
-		for word, role := range of {
-			words[role] = append(words[role], word)
+		for _, word := range slices.Sorted(maps.Keys(of)) {
+			words[of[word]] = append(words[of[word]], word)
 		}
 	}
 	return words

@@ -19,6 +19,7 @@ const (
 	OfOneself                     // it says "I" or "we"
 	ToOthers                      // it says "you", and neither "I" nor "we"
 	HasContact                    // a telephone number, or an address of mail
+	OfSomebody                    // it says "he" or "she"
 
 	TraitBits = iota // how many there are
 )
@@ -78,12 +79,7 @@ func (r *TraitReader) Read(t *Token) {
 
 // person takes in a word that may be a pronoun.
 func (r *TraitReader) person(word string) {
-	switch {
-	case firstPerson[word]:
-		r.found |= OfOneself
-	case secondPerson[word]:
-		r.found |= ToOthers
-	}
+	r.found |= pronouns[word]
 }
 
 // longestQuestion is how much of the last sentence of a text is looked at, in bytes.
@@ -135,6 +131,21 @@ var firstPerson = wordSet(`i me my mine myself we us our ours ourselves ich mich
 // secondPerson are those of who is spoken to; words that are others, too, such as German "sie", are left out.
 var secondPerson = wordSet(`you your yours yourself yourselves du dich dir dein deine deinen deinem deiner euch euer eure tu toi vous votre vos
 	usted ustedes voce teu tua tuo voi jij jou jouw jullie ты тебе тебя твой твоя вы вас вам ваш 你 您`)
+
+// thirdPerson are those of who is spoken of; words that are small ones elsewhere are left out, such as Spanish "el".
+var thirdPerson = wordSet(fold(`he she him her his hers himself herself ihm ihn ihr ihre ihren ihrem elle ella ele ela lui lei hij zij haar
+	он она его её ему ей им ним ней нее него هو هي 他 她`))
+
+// pronouns are whom each stands for.
+var pronouns = func() map[string]Traits {
+	of := map[string]Traits{}
+	for traits, words := range map[Traits]map[string]bool{OfOneself: firstPerson, ToOthers: secondPerson, OfSomebody: thirdPerson} {
+		for word := range words {
+			of[word] = traits
+		}
+	}
+	return of
+}()
 
 // amounts say a number, beside [numbers].
 var amounts = wordSet("dozen dozens hundreds thousands million millions billion twice couple half " + fold(foreignAmounts))
@@ -195,7 +206,7 @@ const mostWantingBytes = 1024
 
 // Wanted returns the traits that what a query asks for has or may have, by its words.
 func Wanted(query string) (want Traits) {
-	folded := FoldWords(query)
+	folded := strings.ToLower(fold(query))
 	words := make([]string, 0, 16)
 	foreign := func(r rune) bool { return r > 'z' || !isLetter(byte(r)) }
 	for word := range strings.FieldsFuncSeq(folded, foreign) {
@@ -203,7 +214,7 @@ func Wanted(query string) (want Traits) {
 			break
 		}
 	}
-	if len(folded) <= mostWantingBytes && inScript(folded) {
+	if len(folded) <= mostWantingBytes && InOtherScript(folded) {
 		for phrase, traits := range wantedInScripts {
 			if traits&^want != 0 && strings.Contains(folded, phrase) {
 				want |= traits

@@ -57,33 +57,35 @@ const (
 	unitCharacters = timeCharacters + "个個个人岁歳歲位次回只本张台件斤米块口天分秒枚匹冊杯足名名层层楼双套公厘度万元円圆"
 )
 
-// pairsOfTime are words for a time of scripts that are read in pairs of characters. Of longer ones it is a pair that tells.
-var pairsOfTime = wordSet(fold(`今天 明天 昨天 后天 前天 今早 今晚 明早 明晚 昨晚 去年 今年 明年 前年 上周 下周 本周 这周 周一 周二 周三 周四 周五 周六 周日 周末
+// telling are pairs of characters that tell a trait: words for a time, of longer ones a pair that tells, and pronouns, in Japanese and Korean
+// with a particle behind them.
+var telling = func() map[string]Traits {
+	of := map[string]Traits{}
+	for traits, pairs := range map[Traits]string{
+		HasTime: `今天 明天 昨天 后天 前天 今早 今晚 明早 明晚 昨晚 去年 今年 明年 前年 上周 下周 本周 这周 周一 周二 周三 周四 周五 周六 周日 周末
 	星期 礼拜 上午 下午 早上 晚上 中午 凌晨 傍晚 月底 月初 年底 年初 春节 元旦 国庆 中秋 端午 清明
 	今日 明日 昨日 来週 先週 今週 来月 先月 今月 来年 昨年 毎週 毎月 毎日 曜日 午前 午後
-	오늘 내일 어제 모레 그제 작년 내년 올해 요일 오전 오후 주말`))
-
-// pairsOfPersons are pronouns in pairs of characters: with a particle behind them in Japanese and Korean.
-var pairsOfPersons = map[Traits]map[string]bool{
-	OfOneself: wordSet(fold(`私は 私の 私が 私も 私に 僕は 僕の 僕が 僕も 俺は 俺の 俺が 나는 나의 나도 내가 저는 저의 저도 제가 우리`)),
-	ToOthers:  wordSet(fold(`あな なた 君は 君の 당신 너는 너의 너도 네가`)),
-}
+	오늘 내일 어제 모레 그제 작년 내년 올해 요일 오전 오후 주말`,
+		OfOneself:  `私は 私の 私が 私も 私に 僕は 僕の 僕が 僕も 俺は 俺の 俺が 나는 나의 나도 내가 저는 저의 저도 제가 우리`,
+		ToOthers:   `あな なた 君は 君の 당신 너는 너의 너도 네가`,
+		OfSomebody: `彼は 彼の 彼が 彼女 그녀 그는 그가`,
+	} {
+		for pair := range strings.FieldsSeq(fold(pairs)) {
+			of[pair] |= traits
+		}
+	}
+	return of
+}()
 
 // questionEndings end a question that has no sign behind it, or whose sign says less: they ask somebody.
-var questionEndings = strings.Fields(fold(`吗 嗎 ですか ますか でしたか ましたか でしょうか ませんか のか ですかね 습니까 입니까 나요 까요 가요 은가 는가`))
+var questionEndings = strings.Fields(fold(`吗 嗎 ですか ますか でしたか ましたか でしょうか ませんか のか ですかね 습니까 입니까 나요 까요 인가요 은가요 는가요`))
 
 // pair takes in a pair of characters.
 func (r *TraitReader) pair(pair string) {
 	_, size := utf8.DecodeRuneInString(pair)
 	first, second := pair[:size], pair[size:]
-	switch {
-	case pairsOfTime[pair]:
-		r.found |= HasTime
-	case pairsOfPersons[OfOneself][pair]:
-		r.found |= OfOneself
-	case pairsOfPersons[ToOthers][pair]:
-		r.found |= ToOthers
-	case strings.Contains(numberCharacters, first) && strings.Contains(numberCharacters+unitCharacters, second):
+	r.found |= telling[pair]
+	if strings.Contains(numberCharacters, first) && strings.Contains(numberCharacters+unitCharacters, second) {
 		r.found |= HasNumber
 		if strings.Contains(timeCharacters, second) {
 			r.found |= HasTime
@@ -91,7 +93,7 @@ func (r *TraitReader) pair(pair string) {
 	}
 }
 
-// contactDigits and spacedDigits are how many digits a telephone number has at least: in one, and with signs between.
+// How many digits a telephone number has at least: in one run or behind a first run of three, and with other signs between them.
 const (
 	contactDigits = 7
 	spacedDigits  = 9 // more than a date has
@@ -99,24 +101,26 @@ const (
 
 // hasContact reports whether a text has a telephone number, or an address of mail.
 func hasContact(text string) bool {
-	run, all, at := 0, 0, 0
+	run, first, all, at := 0, 0, 0, 0 // digits: of this run, of the first one, of all; where the last one is
 	for i := range len(text) {
 		switch c := text[i]; {
 		case '0' <= c && c <= '9':
 			run++
 			all++
-			if run >= contactDigits || all >= spacedDigits {
+			if run >= contactDigits || all >= spacedDigits || first == 3 && all >= contactDigits {
 				return true
 			}
+			at = i
 		case c == '@' && i > 0 && i+1 < len(text) && text[i-1] > ' ' && text[i+1] > ' ':
 			return true
 		case strings.IndexByte(" -/.()", c) >= 0 && i-at <= 2: // at most two signs between two digits
+			if first == 0 {
+				first = run
+			}
 			run = 0
-			continue
 		default:
-			run, all = 0, 0
+			run, first, all = 0, 0, 0
 		}
-		at = i
 	}
 	return false
 }
@@ -134,8 +138,8 @@ func endsAsking(sentence string) bool {
 	return false
 }
 
-// inScript reports whether a text has letters of Chinese, Japanese, Korean, Russian or Arabic.
-func inScript(text string) bool {
+// InOtherScript reports whether a text has letters of Chinese, Japanese, Korean, Russian or Arabic.
+func InOtherScript(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return r >= 0x0400 && (isCJK(r) || unicode.In(r, unicode.Cyrillic, unicode.Arabic))
 	})

@@ -47,14 +47,14 @@ func TestASearchKnowsWhomItIsAbout(t *testing.T) {
 		of    string
 	}{
 		"我同事做什么工作":                    {chinese, "今天下雨了 我老板吕婉清老家在济南 我老板是司机"},
-		"袁宇轩做什么工作":                    {chinese, "今天下雨了 我同事喜欢打球 我老板吕婉清老家在济南 我老板是司机"},
+		"袁宇轩做什么工作":                    {chinese, "今天下雨了 我老板吕婉清老家在济南 我老板是司机"},
 		"我同事和我老板谁高":                   {chinese, "今天下雨了"},
 		"那位喜欢打球的同事做什么":                {chinese, "今天下雨了 我老板吕婉清老家在济南 我老板是司机"},
 		"老家在济南的那个人做什么工作":              {chinese, "今天下雨了 我同事叫袁宇轩 我同事喜欢打球 袁宇轩是导游"},
 		"老家在济南的是谁":                    {chinese, ""},
 		"我邻居做什么工作":                    {chinese, ""},
 		"What does my daughter like?": {english, "It rained My son Tom likes figs"},
-		"What does Mia like?":         {english, "It rained My daughter is tall My son Tom likes figs"},
+		"What does Mia like?":         {english, "It rained My son Tom likes figs"},
 		"What do my kids like?":       {english, ""}, // a note may say "the children"
 		"What does Eve like?":         {english, ""},
 	} {
