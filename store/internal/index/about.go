@@ -86,7 +86,7 @@ func (s *search) findNaming(p *person, q *retrieval.Query, found []asked) {
 	}
 	for _, word := range retrieval.RoleWords(p.role) {
 		if strings.Contains(q.Text, word) {
-			naming += word
+			naming += word + "我们的" // which stands before it
 		}
 	}
 	p.words = p.words[:0]
@@ -159,9 +159,11 @@ func (s *search) askPerson(p *person, q *retrieval.Query, found []asked, missed 
 	}
 	s.addAbout(slices.Clone(all)...)
 	s.roles = append(s.roles, p.role)
-	by := s.without(s.findWord(all), &typed)
+	by := s.findWord(all)
+	rare := rareness(s.passages, float64(by.holders))
+	by = s.without(by, &typed)
 	if typed.holders > 0 {
-		s.ask(typed, own, own)
+		s.askRare(typed, own, own, rare)
 		own = 0
 	}
 	weight := 0.0
@@ -171,7 +173,7 @@ func (s *search) askPerson(p *person, q *retrieval.Query, found []asked, missed 
 		}
 	}
 	if by.holders > 0 {
-		s.ask(by, weight*bearerWeight, own)
+		s.askRare(by, weight*bearerWeight, own, rare)
 	}
 	if w := &q.Words[p.words[0]]; told != nil && !named {
 		told(w.Word(), []string{w.Word(), p.name})

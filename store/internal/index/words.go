@@ -317,7 +317,11 @@ func union(a, b []posting) []posting {
 // ask adds something to what is looked for. own is what the query would give it if it were
 // spelled as there.
 func (s *search) ask(a asked, said, own float64) {
-	rare := rareness(s.passages, float64(a.holders))
+	s.askRare(a, said, own, rareness(s.passages, float64(a.holders)))
+}
+
+// askRare is ask of something that is so rare.
+func (s *search) askRare(a asked, said, own, rare float64) {
 	a.said, a.own, a.weight = said, own, said*rare
 	s.ideal += own * rare
 	s.asked = append(s.asked, a)
