@@ -124,7 +124,7 @@ func Told(s Scale, known float64, strange bool) (Scale, float64) {
 	if !strange || s.Alike >= 1 { // nothing is beyond it
 		return s, known
 	}
-	share := max(1-Understood(known), (1-known)/2)
+	share := max(1-Understood(known), (1-known)/3)
 	return Scale{s.Unrelated + float64(share*(s.Alike-s.Unrelated)), s.Alike + float64(share*(1-s.Alike))}, 1
 }
 

@@ -27,6 +27,11 @@ const (
 // Has reports whether a text has all of some traits.
 func (t Traits) Has(all Traits) bool { return t&all == all }
 
+// Persons says of a text whether it asks somebody, whether it says "I", and whether it says "he" or "she".
+func (t Traits) Persons() (asksYou, ofOneself, ofSomebody bool) {
+	return t.Has(AsksYou), t.Has(OfOneself), t.Has(OfSomebody)
+}
+
 // For says of a text whether it has what a query wants that asks for a number or a time, and whether it asks or speaks
 // to others while the query does not ask for that.
 func (t Traits) For(wanted Traits) (answers, asks, toOthers bool) {
@@ -139,7 +144,8 @@ var thirdPerson = wordSet(fold(`he she him her his hers himself herself ihm ihn 
 // pronouns are whom each stands for.
 var pronouns = func() map[string]Traits {
 	of := map[string]Traits{}
-	for traits, words := range map[Traits]map[string]bool{OfOneself: firstPerson, ToOthers: secondPerson, OfSomebody: thirdPerson} {
+	lists := map[Traits]map[string]bool{OfOneself: firstPerson, ToOthers: secondPerson, OfSomebody: thirdPerson}
+	for traits, words := range lists {
 		for word := range words {
 			of[word] = traits
 		}

@@ -58,6 +58,18 @@ func TestTextsHaveTraits(t *testing.T) {
 	}
 }
 
+// Whom a text speaks of is told at once.
+func TestTraitsOfPersons(t *testing.T) {
+	for traits, want := range map[Traits][3]bool{
+		0: {}, AsksYou: {true, false, false}, OfOneself | HasTime: {false, true, false},
+		OfSomebody: {false, false, true},
+	} {
+		if a, b, c := traits.Persons(); [3]bool{a, b, c} != want {
+			t.Errorf("%08b: %v %v %v", traits, a, b, c)
+		}
+	}
+}
+
 // A question may have a letter alone.
 func TestALetterMayAsk(t *testing.T) {
 	for text, want := range map[string]Traits{"y?": Asks, "?": 0, "": 0, "du?": Asks | AsksYou} {
