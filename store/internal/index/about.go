@@ -116,7 +116,8 @@ func (s *search) roleOf(name string) (role string) {
 			continue
 		}
 		for _, p := range sh.list(t) {
-			if p.Count == 0 || !s.filter.SelectsHeader(sh.headerOf(sh.passages[p.Passage].Entry, &s.room)) {
+			says := p.Count > 0 && s.filter.SelectsHeader(sh.headerOf(sh.passages[p.Passage].Entry, &s.room))
+			if !says { // as one that was replaced
 				continue
 			}
 			before := ""

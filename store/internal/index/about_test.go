@@ -78,6 +78,9 @@ func TestPeopleAreLookedForByAllThatTheyAreCalled(t *testing.T) {
 	if c := covers("What does Mia order?", two...); c[2] != 0 || c[1] == 0 {
 		t.Errorf("of two daughters: %v", c)
 	}
+	if c := covers("What does Eve order?", two...); c[2] != 0 || c[4] == 0 {
+		t.Errorf("of the other of two daughters: %v", c)
+	}
 	names := append(english, "My boss Mia is nice")
 	if c := covers("What does Mia order?", names...); c[2] != 0 {
 		t.Errorf("of two who have the name: %v", c)
@@ -136,6 +139,7 @@ func TestASearchKnowsWhomItIsAbout(t *testing.T) {
 	t.Parallel()
 	chinese := []string{"我同事叫袁宇轩", "我老板吕婉清老家在济南", "袁宇轩是导游", "我老板是司机", "我同事喜欢打球", "今天下雨了"}
 	english := []string{"My daughter Mia is six", "Mia likes kiwis", "My son Tom likes figs", "My daughter is tall", "It rained"}
+	sons := []string{"My son Tom likes figs", "My son Bo is ten", "Tom is tall", "It rained"}
 	for query, want := range map[string]struct {
 		texts []string
 		of    string
@@ -151,6 +155,8 @@ func TestASearchKnowsWhomItIsAbout(t *testing.T) {
 		"What does Mia like?":         {english, "It rained My son Tom likes figs"},
 		"What do my kids like?":       {english, ""}, // a note may say "the children"
 		"What does Eve like?":         {english, ""},
+		"What does my son like?":      {sons, "It rained"},
+		"What does Bo like?":          {sons, "It rained My son Tom likes figs Tom is tall"},
 	} {
 		if got := strings.Join(ofOthers(t, loci.Probe{Text: query, Sequences: true}, want.texts...), " "); got != want.of {
 			t.Errorf("%s: %q, want %q", query, got, want.of)
