@@ -62,7 +62,7 @@ func score(hits []Hit, s rank.Settings, p *probing) []scored {
 			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}
 		t.Answers, t.Asks, t.ToOthers = h.Traits.For(wanted)
-		t.AsksYou, t.OfOneself = h.Traits.Has(retrieval.AsksYou), h.Traits.Has(retrieval.OfOneself)
+		t.AsksYou, t.OfOneself, t.ByPronoun = h.Traits.Persons()
 		if len(p.Times) > 0 {
 			t.InTime = max(when.Near(p.Times, h.CreatedAt), when.Names(p.Times, h.Text, h.CreatedAt))
 		}

@@ -333,7 +333,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		return m.probe(ctx, q, p)
 	case err == nil:
 		p.Vector, p.Space, p.made = vector, c.space(), true
-		strange := q.Mode == Semantic && retrieval.Strange(q.Text) != nil
+		strange := q.Mode == Semantic && (retrieval.InOtherScript(q.Text) || retrieval.Strange(q.Text) != nil)
 		p.scale, p.known = rank.Told(c.scale(e.opts.Search.Scale), known, strange)
 		// If it knows less, most words mean nothing to it, however rare they are.
 		if known >= 0.5 && c.Reweigh(q.Text) != nil {

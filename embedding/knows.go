@@ -67,7 +67,7 @@ func (m *staticModel) knowsOf(words []gloss.Word, ids *[]int32) float64 {
 	for i := range words {
 		w := &words[i]
 		switch {
-		case w.Small:
+		case w.Small || w.Asks:
 			continue
 		case w.English != "":
 			known += glossed

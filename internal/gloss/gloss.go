@@ -17,6 +17,7 @@ type Word struct {
 	Text    string // a word, folded; or, if In is "", all that stands between words of other languages, as it is
 	In      string // the code of the language it is in, as of package retrieval; "": English, or nobody knows
 	English string // what it means, in a few words, or two such meanings with [Or] between; "": nobody knows
+	Asks    bool   // it is what a question asks with, such as "when"
 	Small   bool   // it carries no meaning of its own
 }
 
@@ -151,6 +152,10 @@ type reader struct {
 
 // readWord reads a word that stands alone, and may be a name. One of German or Dutch that is not known may be two in one.
 func (r *reader) readWord(word string, name bool, l *lexicon) {
+	if english := questions[l.code][word]; r.asked && english != "" {
+		r.words = append(r.words, Word{Text: word, In: l.code, English: english, Asks: true})
+		return
+	}
 	w := Word{Text: word, In: l.code, English: l.find(word), Small: retrieval.SmallIn(l.code, word)}
 	if w.English == "" && !w.Small && (l.code == retrieval.German || l.code == retrieval.Dutch) {
 		w.English = l.compound(word)
@@ -186,6 +191,11 @@ func (r *reader) readLatin(text string, codes []string) {
 		return l.code != retrieval.German && at >= 0 && isNamed(written[at])
 	}
 	for len(words) > 0 {
+		if n, english := l.questionOf(words); r.asked && n > 0 {
+			r.words = append(r.words, Word{Text: strings.Join(words[:n], " "), In: l.code, English: english, Asks: true})
+			words = words[n:]
+			continue
+		}
 		n, english := l.phrase(words)
 		if n == 0 {
 			r.readWord(words[0], name(), l)
@@ -213,6 +223,14 @@ func (r *reader) readCharacters(run string) {
 	}
 	for at, n := 0, 0; at < len(run); n++ {
 		first, size := utf8.DecodeRuneInString(run[at:])
+		if phrase, english := l.question(run[at:]); r.asked && phrase != "" {
+			flush(at)
+			r.words = append(r.words, Word{Text: phrase, In: l.code, English: english, Asks: true})
+			n += utf8.RuneCountInString(phrase) - 1
+			at += len(phrase)
+			unknown = at
+			continue
+		}
 		word, english := l.longest(run[at:])
 		isSmall := small != nil && small[n] && len(word) <= size
 		switch {
@@ -235,6 +253,10 @@ func (r *reader) readCharacters(run string) {
 func (r *reader) readKorean(word string) {
 	l := lexicons[retrieval.Korean]
 	before := len(r.words)
+	if phrase, english := l.question(word); r.asked && phrase != "" {
+		r.words = append(r.words, Word{Text: phrase, In: l.code, English: english, Asks: true})
+		return
+	}
 	for rest := word; rest != ""; {
 		found, english := l.longest(rest)
 		_, size := utf8.DecodeRuneInString(rest)

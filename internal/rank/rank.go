@@ -118,12 +118,13 @@ func (s Scale) Fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike &
 
 // Told returns the scale of a query of which an embedder knows a share, 0 to 1, and what then counts as
 // known. A query that is strange, in a language whose words the embedder cuts into pieces, is like all
-// texts of that language: they reach what is alike elsewhere, and what says the same lies beyond that.
+// texts of that language: they reach what is alike elsewhere, and what says the same lies beyond that. Words known by what they mean in
+// another language stand for less than they say, and are a little like much.
 func Told(s Scale, known float64, strange bool) (Scale, float64) {
 	if !strange || s.Alike >= 1 { // nothing is beyond it
 		return s, known
 	}
-	share := 1 - Understood(known)
+	share := max(1-Understood(known), (1-known)/3)
 	return Scale{s.Unrelated + float64(share*(s.Alike-s.Unrelated)), s.Alike + float64(share*(1-s.Alike))}, 1
 }
 
@@ -162,8 +163,10 @@ type Text struct {
 	OfOneself, ToOthers     bool    // it says "I"; "you" and not "I"
 	Beside                  [4]int  // two before, before, after, two after: their numbers, or None
 
-	OfOthers bool // the query is about somebody whom it does not name
-	note     bool // it is no part of a talk, as far as those beside it show
+	OfOthers  bool // the query is about somebody whom it does not name
+	ByPronoun bool // it says "he" or "she"
+	others    bool // nor does it speak of him as one whom a text beside it names
+	note      bool // it is no part of a talk, as far as those beside it show
 }
 
 // Parts are what the score of a text is the sum of.
@@ -197,6 +200,7 @@ func Score(texts []Text, s Settings) []Parts {
 	out := make([]Parts, len(texts))
 	for i := range texts {
 		texts[i].note = s.Sequences && !talks(texts, i)
+		texts[i].others = texts[i].OfOthers && !(texts[i].ByPronoun && besideHim(texts, i))
 		out[i] = own(&texts[i], &s)
 	}
 	if s.Sequences {
@@ -264,6 +268,11 @@ func (p Parts) times(f float64) Parts {
 	return Parts{p.Keyword * f, p.Vector * f, p.Context * f, p.Neighbour * f, p.Signer * f, 0}
 }
 
+// besideHim reports whether a text beside names whom the query is about.
+func besideHim(texts []Text, i int) bool {
+	return slices.ContainsFunc(texts[i].Beside[:], func(n int) bool { return n != None && !texts[n].OfOthers })
+}
+
 // besideNamed reports whether somebody whom the query names speaks beside a text.
 func besideNamed(texts []Text, i int) bool {
 	return slices.ContainsFunc(texts[i].Beside[:], func(n int) bool { return n != None && texts[n].Named })
@@ -304,7 +313,7 @@ func (t *Text) likeness(s *Settings) float64 {
 	if t.Answers && s.Sequences {
 		like = min(1, like+float64(answerLike*(1-t.Long)*like))
 	}
-	if t.OfOthers && t.note {
+	if t.others && t.note {
 		like *= ofOthersLike
 	}
 	if t.Wish == 0 {
@@ -333,6 +342,9 @@ func lift(texts []Text, own []Parts, i int) (sum float64) {
 			part := share(n, speaker, turn(texts[other].Speaker, speaker))
 			if n == 1 && texts[other].AsksYou && amongPeople(texts, i) {
 				part *= 1 + float64(replyMore*(1-texts[i].Long))
+			}
+			if texts[i].note && texts[i].others { // what it stands beside is of somebody else
+				part = 0
 			}
 			sum += float64(part * held * own[other].Sum())
 		}

@@ -23,7 +23,8 @@ func TestTold(t *testing.T) {
 		{usual, 0.4, false, usual, 0.4},
 		{usual, 0, true, beyond, 1},
 		{usual, 0.25, true, rank.Scale{Unrelated: 0.45, Alike: 0.875}, 1},
-		{usual, 0.5, true, usual, 1},
+		{usual, 0.5, true, rank.Scale{Unrelated: 0.25, Alike: 0.75 + 0.25/6}, 1},
+		{usual, 0.8, true, rank.Scale{Unrelated: 0.19, Alike: 0.75 + 0.05/3}, 1}, // what words mean in another language
 		{usual, 1, true, usual, 1},
 		{full, 0, true, full, 0},
 	} {

@@ -361,6 +361,7 @@ func (t *tokenizer) endRun() {
 		t.counted(run, t.runEnd-len(run))
 	} else {
 		t.bearRun(run)
+		t.wishRun(run)
 	}
 	var roles map[int]string // by where the pair begins
 	if t.query {

@@ -2,7 +2,10 @@ package retrieval
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -30,6 +33,22 @@ func RolesOf(word string) []string {
 	}
 	return rolesOf(word, false)
 }
+
+// RoleWords are the words, folded, for the role that the term of a [Role] token stands for.
+func RoleWords(term string) []string {
+	return wordsOfRoles()[strings.TrimPrefix(term, string(rune(roleMark)))]
+}
+
+// wordsOfRoles are the words for each role.
+var wordsOfRoles = sync.OnceValue(func() map[string][]string {
+	words := map[string][]string{}
+	for _, of := range []map[string]string{roleOf, chineseRoles} {
+		for _, word := range slices.Sorted(maps.Keys(of)) {
+			words[of[word]] = append(words[of[word]], word)
+		}
+	}
+	return words
+})
 
 // rolesOf are the terms under which texts stand that say who has the role that a word of a query names, which
 // may follow a possessive.

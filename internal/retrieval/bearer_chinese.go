@@ -1,7 +1,6 @@
 package retrieval
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,14 +9,17 @@ import (
 // before it. How long it is nobody can tell, so a bearer is its first two characters, which a search looks for as a pair.
 
 // chineseRoles are words for what somebody is to a writer, each with its role.
-var chineseRoles = wordMap(`女儿 闺女=女儿 儿子=儿子 哥哥=哥哥 姐姐=姐姐 弟弟=弟弟 妹妹=妹妹 妈妈 母亲 妈=妈妈 爸爸 父亲 爸=爸爸
-	爷爷=爷爷 奶奶=奶奶 外公 姥爷=外公 外婆 姥姥=外婆 老婆 妻子 太太 爱人=老婆 老公 丈夫 先生=老公 女朋友 女友=女朋友 男朋友 男友=男朋友
-	朋友 好友=朋友 未婚妻=未婚妻 未婚夫=未婚夫 叔叔=叔叔 伯伯 伯父=伯伯 舅舅=舅舅 姑姑 姑妈=姑姑 阿姨=阿姨 小姨=小姨 姨妈=姨妈
-	婶婶 婶子=婶婶 舅妈=舅妈 姑父=姑父 姨父=姨父 堂哥=堂哥 堂弟=堂弟 堂姐=堂姐 堂妹=堂妹 表哥=表哥 表弟=表弟 表姐=表姐 表妹=表妹
-	嫂子 嫂嫂=嫂子 弟媳=弟媳 姐夫=姐夫 妹夫=妹夫 侄子=侄子 侄女=侄女 外甥=外甥 外甥女=外甥女 孙子=孙子 孙女=孙女 岳父=岳父 岳母=岳母
-	公公=公公 婆婆=婆婆 儿媳=儿媳 女婿=女婿 邻居=邻居 上司 领导=上司 老板=老板 经理=经理 下属=下属 同事=同事 助理=助理 徒弟=徒弟 师傅=师傅
-	同学=同学 大学同学=大学同学 高中同学=高中同学 初中同学=初中同学 小学同学=小学同学 同桌=同桌 室友 舍友=室友 房东=房东 老师=老师 导师=导师
-	医生=医生 牙医=牙医 教练=教练 保姆=保姆 司机=司机 客户=客户 学生=学生 战友=战友 合伙人=合伙人 闺蜜=闺蜜`)
+var chineseRoles = wordMap(`女儿 闺女=女儿 儿子=儿子 哥哥 大哥 二哥=哥哥 姐姐 大姐 二姐=姐姐 弟弟 小弟=弟弟 妹妹 小妹=妹妹 妈妈 母亲 妈 老妈=妈妈 爸爸 父亲 爸 老爸=爸爸
+	爷爷=爷爷 奶奶=奶奶 外公 姥爷=外公 外婆 姥姥=外婆 老婆 妻子 太太 爱人 媳妇=老婆 老公 丈夫 先生=老公 女朋友 女友=女朋友 男朋友 男友=男朋友
+	朋友 好友 好朋友 老朋友=朋友 未婚妻=未婚妻 未婚夫=未婚夫 前妻=前妻 前夫=前夫 前女友=前女友 前男友=前男友 叔叔 叔父=叔叔 伯伯 伯父 大伯=伯伯
+	伯母=伯母 舅舅 舅父=舅舅 姑姑 姑妈=姑姑 阿姨=阿姨 小姨=小姨 姨妈 大姨=姨妈 婶婶 婶子=婶婶 舅妈=舅妈 姑父 姑夫=姑父 姨父 姨夫=姨父 继父=继父 继母=继母
+	养父=养父 养母=养母 干爹=干爹 干妈=干妈 堂哥=堂哥 堂弟=堂弟 堂姐=堂姐 堂妹=堂妹 表哥=表哥 表弟=表弟 表姐=表姐 表妹=表妹
+	嫂子 嫂嫂=嫂子 弟媳 弟妹=弟媳 姐夫=姐夫 妹夫=妹夫 侄子=侄子 侄女=侄女 外甥=外甥 外甥女=外甥女 孙子=孙子 孙女=孙女 外孙=外孙 外孙女=外孙女 岳父=岳父 岳母=岳母
+	公公=公公 婆婆=婆婆 儿媳=儿媳 女婿=女婿 亲家=亲家 邻居=邻居 上司 领导=上司 老板=老板 老板娘=老板娘 经理=经理 总监=总监 主管=主管 主任=主任 组长=组长 队长=队长 班长=班长
+	店长=店长 下属=下属 同事 老同事=同事 助理=助理 秘书=秘书 实习生=实习生 徒弟=徒弟 师傅=师傅 师兄=师兄 师姐=师姐 师弟=师弟 师妹=师妹
+	同学 老同学=同学 大学同学=大学同学 高中同学=高中同学 初中同学=初中同学 小学同学=小学同学 校友=校友 同桌=同桌 室友 舍友=室友 房东=房东 房客 租客=房客 老师=老师 班主任=班主任
+	辅导员=辅导员 导师=导师 教授=教授 医生=医生 牙医=牙医 律师=律师 会计=会计 教练 私教=教练 家教=家教 保姆=保姆 月嫂=月嫂 司机=司机 中介=中介 客户=客户 供应商=供应商 学生=学生
+	战友=战友 队友=队友 球友=球友 网友=网友 笔友=笔友 老乡=老乡 搭档=搭档 合伙人=合伙人 闺蜜=闺蜜 发小=发小`)
 
 // longestChineseRole is how many characters a role has at most.
 const longestChineseRole = 4
@@ -132,7 +134,12 @@ func rolesIn(run string, pointed *bool) (roles map[int]string) {
 // describing are in a query for somebody of whom it says what sets him apart: 老家在济南的那个人.
 var describing = []string{"的那个人", "的那位", "的人"}
 
-// DescribesSomebody reports whether a query is about somebody whom it describes, and does not name.
-func DescribesSomebody(query string) bool {
-	return slices.ContainsFunc(describing, func(d string) bool { return strings.Contains(query, d) })
+// DescriptionOf is what a query says of somebody whom it describes and does not name, with what stands before that; "": it describes nobody.
+func DescriptionOf(query string) string {
+	for _, d := range describing {
+		if description, _, ok := strings.Cut(query, d); ok {
+			return description
+		}
+	}
+	return ""
 }

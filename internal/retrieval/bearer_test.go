@@ -193,13 +193,39 @@ func TestChineseRolesOfAQuery(t *testing.T) {
 	}
 }
 
-func TestWhoDescribesSomebody(t *testing.T) {
-	for query, want := range map[string]bool{
-		"老家在济南的那个人是做什么的": true, "喜欢钓鱼的人是谁": true, "住在北京的那位叫什么": true,
-		"那个人是谁": false, "我同事多大了": false, "the one who lives in Oslo": false, "": false,
+func TestWhatDescribesSomebody(t *testing.T) {
+	for query, want := range map[string]string{
+		"老家在济南的那个人是做什么的": "老家在济南", "喜欢钓鱼的人是谁": "喜欢钓鱼", "住在北京的那位叫什么": "住在北京",
+		"那个人是谁": "", "我同事多大了": "", "the one who lives in Oslo": "", "": "",
 	} {
-		if DescribesSomebody(query) != want {
-			t.Errorf("%q: %v", query, !want)
+		if got := DescriptionOf(query); got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// A role has words in several languages, or in Chinese, and other terms have none.
+func TestWordsOfARole(t *testing.T) {
+	for word, among := range map[string]string{"dad": "vater", "爸": "父亲"} {
+		if got := RoleWords(RolesOf(word)[0]); !slices.Contains(got, among) || !slices.IsSorted(got) {
+			t.Errorf("%s is also %q", word, got)
+		}
+	}
+	if got := RoleWords("dad"); got != nil {
+		t.Errorf("no role: %q", got)
+	}
+}
+
+// A pair of characters follows the one that it shares a character with, in the same run.
+func TestPairsFollowOneAnother(t *testing.T) {
+	words := Parse("袁宇轩，宇轩，Ann Bo", 20).Words
+	at := map[string]*QueryWord{}
+	for i := range words {
+		at[words[i].Term] = &words[i]
+	}
+	for pair, want := range map[[2]string]bool{{"宇轩", "袁宇"}: true, {"袁宇", "宇轩"}: false, {"bo", "ann"}: false} {
+		if got := at[pair[0]].Follows(at[pair[1]]); got != want {
+			t.Errorf("%s: %v", pair, got)
 		}
 	}
 }

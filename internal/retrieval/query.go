@@ -14,6 +14,7 @@ type Query struct {
 	Phrases  [][]string  // each the terms of words that follow one another; all are required
 	Prefixes []string    // beginnings of words, folded; distinct
 	Aim      Aim         // of it
+	Text     string      // as it was typed, folded
 	English  bool        // its small words are English rather than of another language that has stems
 }
 
@@ -35,6 +36,11 @@ type QueryWord struct {
 
 	small   bool // it carries no meaning in the language the query may be in
 	run, at int  // of a pair: the number of its run, from 1, and where in it the pair begins
+}
+
+// Follows reports whether a pair of characters begins with the one that another pair ends with.
+func (w *QueryWord) Follows(before *QueryWord) bool {
+	return w.made == Pair && w.run != 0 && w.run == before.run && w.at == before.at+1
 }
 
 // Word is the word as it was typed, folded.
@@ -109,6 +115,7 @@ func Parse(text string, limit int) Query {
 		}
 	}
 	_, others, english := countSmall(fold(plain))
+	q.Text = fold(plain)
 	q.English, q.Aim = english > others, aimOf(plain)
 	q.Words = q.wordsOf(plain, limit)
 	return q

@@ -44,7 +44,7 @@ var wishes = phrases(`i prefer,i hate,i love,i like,i enjoy,i dislike,i avoid,i 
 	i am trying to spend less`)
 
 // wishWords say in a note of somebody's what he likes or avoids.
-var wishWords = wordSet("prefers dislikes hates avoids likes loves enjoys refuses allergic intolerant vegetarian vegan favourite favorite")
+const wishWords = "prefers dislikes hates avoids likes loves enjoys refuses allergic intolerant vegetarian vegan favourite favorite "
 
 // orders are what a sentence begins with that says what is always or never to be done.
 var orders = phrases(`always,never,please always,please never,please don't ever,don't ever,do not ever,from now on,whenever i ask,when i ask,
@@ -78,6 +78,9 @@ func (t *tokenizer) wish(lower string, start int) {
 
 // isOrder reports whether a sentence begins with an order. "Always great to see you" and "Never thought so" are none.
 func isOrder(lower, sentence string) bool {
+	if saysOneOf(foreignOrders, "", sentence) {
+		return true
+	}
 	if !saysOneOf(orders, "", sentence) {
 		return false
 	}
@@ -88,13 +91,17 @@ func isOrder(lower, sentence string) bool {
 
 // isWish reports whether a text from some word on says what somebody likes or avoids.
 func (t *tokenizer) isWish(lower, text string) bool {
-	switch lower {
-	case "i", "we":
+	switch wishKinds[lower] {
+	case opensEnglish:
 		return saysOneOf(wishes, "i", text[len(lower):])
-	case "makes", "gives":
+	case opensToMe:
 		return saysOneOf(toMe, "", text[len(lower):])
+	case opensForeign:
+		return saysOneOf(foreignWishes, "", text)
+	case saysWish:
+		return true
 	}
-	return wishWords[lower]
+	return false
 }
 
 // Bounds of a phrase: its words, and its bytes.
@@ -176,6 +183,15 @@ var recordWords = wordSet(`did were had happen happened happens said told asked 
 
 // aimOf is what a query is for.
 func aimOf(text string) (aim Aim) {
+	text = fold(text)
+	if InOtherScript(text) {
+		switch lower := strings.ToLower(text); {
+		case containsOne(lower, recordInScripts):
+			return ForRecord
+		case containsOne(lower, adviceInScripts):
+			aim = ForAdvice
+		}
+	}
 	facts := false
 	for i, opening := 0, true; i < len(text); {
 		if !isLetter(text[i]) {
@@ -193,7 +209,8 @@ func aimOf(text string) (aim Aim) {
 			return ForRecord
 		case lower == "does" || lower == "has": // of somebody, or something: "What advice does Ann give?"
 			facts = true
-		case adviceWords[lower], opening && saysOneOf(advicePhrases, "", text[i:]),
+		case adviceWords[lower], foreignAdvice[lower], opening && saysOneOf(advicePhrases, "", text[i:]),
+			opening && saysOneOf(foreignRequests, "", text[i:]),
 			lower == "should" && saysOneOf(shoulds, "", text[i:]):
 			aim = ForAdvice
 		}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/vector"
 )
 
@@ -31,6 +30,9 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		if err := s.scoreWords(p); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.findDescribed(&p); err != nil {
+		return nil, err
 	}
 	if p.Vector != nil && p.Space == x.space && !p.Space.IsZero() {
 		vector := p.Vector
@@ -98,9 +100,6 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Sequences && len(byWord) > 0 && !s.about && retrieval.DescribesSomebody(p.Text) {
-		s.follow(byWord[0])
-	}
 	// What says the words of the query is mostly near to it, and few others need to be looked at then.
 	byVector, err := s.best(limit, byVectors, byWord)
 	if err != nil {
@@ -114,7 +113,11 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	others := slices.Concat(byTime, byWish)
+	byPerson, err := s.bestDescribed(limit)
+	if err != nil {
+		return nil, err
+	}
+	others := slices.Concat(byTime, byWish, byPerson)
 	hits := make(map[place]*loci.Hit, len(byWord)+len(byVector)+len(others))
 	for _, list := range [][]place{byWord, byVector, others} {
 		for _, at := range list {
@@ -297,9 +300,11 @@ type search struct {
 
 	unguessed *atomic.Int32 // of the index
 
-	wishes   [2]wishing // by mark
-	requests bool       // the query asks for advice, or for something to be done
-	about    bool       // it is about somebody whom some passages name
+	wishes    [2]wishing // by mark
+	requests  bool       // the query asks for advice, or for something to be done
+	roles     []string   // of whom the query is about
+	described            // whom it describes
+	about     bool       // it is about somebody whom some passages name
 
 	made   []*loci.Hit // in within, and then elsewhere
 	within []loci.Hit
@@ -373,6 +378,10 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	}
 	if s.ideal > 0 {
 		h.KeywordShare = h.Keyword / s.ideal
+	}
+	if !h.OfOthers && s.description != "" && at != s.by {
+		h.KeywordShare = min(1, h.KeywordShare+float64(describedPart*s.worded.score/s.ideal))
+		h.Covered = min(1, h.Covered+float64(describedPart*s.coverage(s.worded.covered)))
 	}
 	hits[at] = h
 	return h

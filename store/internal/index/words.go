@@ -118,7 +118,22 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 	s.asked = make([]asked, 0, len(q.Words))
 	unheard := []retrieval.QueryWord(nil)
 	roles := 0
+	grouped := map[int]bool{}
+	if !p.Quick {
+		for _, who := range s.findPeople(q, found) {
+			if slices.ContainsFunc(who.words, func(i int) bool { return grouped[i] }) {
+				continue
+			}
+			s.askPerson(who, q, found, missed, p.Corrected)
+			for _, i := range who.words {
+				grouped[i] = true
+			}
+		}
+	}
 	for i, w := range q.Words {
+		if grouped[i] {
+			continue
+		}
 		if p.Sequences && s.holders(retrieval.BearerTerm(w.Term)) > 0 {
 			s.addAbout(w.Term)
 		}
@@ -185,7 +200,7 @@ func (s *search) rarity() func(word string) float64 {
 		if small {
 			rare = float64((1-smallRare)*rare) + float64(smallRare*rareness(s.passages, 0))
 		}
-		return math.Pow(rare, power)
+		return s.nameless(word) * math.Pow(rare, power)
 	}
 }
 
@@ -302,7 +317,11 @@ func union(a, b []posting) []posting {
 // ask adds something to what is looked for. own is what the query would give it if it were
 // spelled as there.
 func (s *search) ask(a asked, said, own float64) {
-	rare := rareness(s.passages, float64(a.holders))
+	s.askRare(a, said, own, rareness(s.passages, float64(a.holders)))
+}
+
+// askRare is ask of something that is so rare.
+func (s *search) askRare(a asked, said, own, rare float64) {
 	a.said, a.own, a.weight = said, own, said*rare
 	s.ideal += own * rare
 	s.asked = append(s.asked, a)
