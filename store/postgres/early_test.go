@@ -74,7 +74,7 @@ func TestSearchesLeaveConnectionsToOthers(t *testing.T) {
 	}
 }
 
-// A caller who goes while the counter is on its way gets an error, and leaves nothing open.
+// A caller who goes while the counter is on its way gets an error, unless it has come by then, and leaves nothing open.
 func TestSearchesThatAreCancelledOnTheWay(t *testing.T) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
@@ -84,7 +84,7 @@ func TestSearchesThatAreCancelledOnTheWay(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := false
 		err := postgres.LookWhile(ctx, s, tn, func() { ran = true; cancel() })
-		if !ran || !errors.Is(err, context.Canceled) && (err == nil || !strings.Contains(err.Error(), "cancel")) {
+		if !ran || err != nil && !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "cancel") {
 			t.Fatal(ran, err)
 		}
 		if _, err := s.Match(t.Context(), tn, loci.Probe{Text: "walrus"}, everywhere, 1); err != nil {

@@ -28,7 +28,8 @@ func (f *file) briefs(
 	ctx context.Context, columns string, filter *loci.Filter,
 	after *page.Record, order loci.Order, limit int, lent bool, yield func(*loci.Record) bool,
 ) error {
-	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield, bodies: columns == bodyColumns}
+	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield,
+		bodies: columns == bodyColumns}
 	rows.record.Kind, rows.record.Namespace = filter.Kinds[0], slices.Clip(slices.Clone(filter.Within[0]))
 	key, lasts := listKey(columns, filter, after, order, limit)
 	if !lasts {
@@ -136,7 +137,8 @@ func (b *briefRows) next(c *lentColumns) error {
 	id, version, live, created, updated := c.bytes(), c.integer(), c.integer(), c.integer(), c.integer()
 	slot := c.bytes()
 	attributes, status := c.bytes(), c.bytes()
-	if c.damaged || len(id) != len(r.ID) || len(slot) == 0 || !(version.valid && live.valid && created.valid && updated.valid) {
+	if c.damaged || len(id) != len(r.ID) || len(slot) == 0 ||
+		!(version.valid && live.valid && created.valid && updated.valid) {
 		return errBrief
 	}
 	if len(b.last) > 0 && (bytes.Compare(slot, b.last) > 0) == b.descending {

@@ -136,7 +136,8 @@ func (f *file) lacking(
 	}
 	l.ids = missing
 	query, args := byIDs(takeFunction+"(?, r.n, "+columns+")", missing)
-	if err := f.taken(ctx, &l, func(number int64) (string, []any) { return query, append([]any{number}, args...) }); err != nil {
+	ask := func(number int64) (string, []any) { return query, append([]any{number}, args...) }
+	if err := f.taken(ctx, &l, ask); err != nil {
 		return false, err
 	}
 	return f.rows.Keep(state, l.rows), nil

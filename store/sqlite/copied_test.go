@@ -123,7 +123,8 @@ func TestErasedRecordsAreNotKept(t *testing.T) {
 		id := c.Put[0].Record.ID
 		for range 2 {
 			noted(t, s, false, id)
-			if _, _, err := s.Records(t.Context(), testTenant, here, loci.Page{Order: loci.SlotAscending, Brief: true}); err != nil {
+			brief := loci.Page{Order: loci.SlotAscending, Brief: true}
+			if _, _, err := s.Records(t.Context(), testTenant, here, brief); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -224,7 +225,8 @@ func TestKeptRecordsAreVisibleAsBefore(t *testing.T) {
 		for name, got := range map[string][2]int{
 			"its tenant":        {ask(a, loci.Filter{Within: all}), 1},
 			"another tenant":    {ask(b, loci.Filter{Within: all}), 0},
-			"its namespace":     {ask(a, loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}), 1},
+			"its namespace": {ask(a, loci.Filter{
+				Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}), 1},
 			"another namespace": {ask(a, loci.Filter{Within: []loci.Namespace{{"v"}}}), 0},
 			"no namespace":      {ask(a, loci.Filter{}), 0},
 			"another kind":      {ask(a, loci.Filter{Within: all, Kinds: []loci.Kind{loci.KindRule}}), 0},
@@ -307,7 +309,8 @@ func TestKeptIsAsRead(t *testing.T) {
 		}
 		for range 3 {
 			s := both[rng.IntN(2)]
-			f := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids[rng.IntN(10) : 11+rng.IntN(29)], NotLive: rng.IntN(2) > 0}
+			f := loci.Filter{
+				Within: []loci.Namespace{{}}, IDs: ids[rng.IntN(10) : 11+rng.IntN(29)], NotLive: rng.IntN(2) > 0}
 			f.IDs = slices.Concat(f.IDs, f.IDs[:rng.IntN(3)]) // a second time, too
 			p := loci.Page{Limit: 100, Core: rng.IntN(2) > 0}
 			if rng.IntN(2) > 0 {
@@ -317,8 +320,10 @@ func TestKeptIsAsRead(t *testing.T) {
 				f.Within = []loci.Namespace{{"u1"}}
 			}
 			if rng.IntN(3) == 0 {
-				f = loci.Filter{Within: []loci.Namespace{{"u1"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}, At: f.At, NotLive: f.NotLive}
-				p = loci.Page{Limit: 5, Order: loci.SlotAscending + loci.Order(rng.IntN(2)), Brief: true, Bodies: rng.IntN(2) > 0}
+				f = loci.Filter{Within: []loci.Namespace{{"u1"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact},
+					At: f.At, NotLive: f.NotLive}
+				p = loci.Page{Limit: 5, Order: loci.SlotAscending + loci.Order(rng.IntN(2)), Brief: true,
+					Bodies: rng.IntN(2) > 0}
 			}
 			for pages := 0; pages < 3; pages++ {
 				got, next, err := s.Records(t.Context(), testTenant, f, p)

@@ -29,7 +29,9 @@ func TestKeptPagesKnowTheTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, step := range []struct{ seconds, want int }{{5, 4}, {5, 4}, {9, 4}, {10, 3}, {15, 3}, {5, 4}, {20, 2}, {30, 2}, {15, 3}} {
+	for _, step := range []struct{ seconds, want int }{
+		{5, 4}, {5, 4}, {9, 4}, {10, 3}, {15, 3}, {5, 4}, {20, 2}, {30, 2}, {15, 3},
+	} {
 		f := loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact},
 			At: at.Add(time.Duration(step.seconds) * time.Second)}
 		records, _, err := s.Records(t.Context(), testTenant, f, loci.Page{Order: loci.SlotAscending, Brief: true})

@@ -180,7 +180,8 @@ func addFunction(tls *libc.TLS, db uintptr, name string, arguments int32, functi
 		return sqlite3.SQLITE_NOMEM
 	}
 	defer libc.Xfree(tls, text)
-	return sqlite3.Xsqlite3_create_function_v2(tls, db, text, arguments, sqlite3.SQLITE_UTF8|sqlite3.SQLITE_DIRECTONLY, 0,
+	return sqlite3.Xsqlite3_create_function_v2(tls, db, text, arguments,
+		sqlite3.SQLITE_UTF8|sqlite3.SQLITE_DIRECTONLY, 0,
 		function, step, final, 0)
 }
 

@@ -119,7 +119,8 @@ func headOf(tls *libc.TLS, db uintptr) uintptr {
 	defer tls.Free(2 * int(pointer))
 	file, memory := (*uintptr)(foreign(room)), (*uintptr)(foreign(room+pointer))
 	*file, *memory = 0, 0
-	if sqlite3.Xsqlite3_file_control(tls, db, 0, sqlite3.SQLITE_FCNTL_FILE_POINTER, room) != sqlite3.SQLITE_OK || *file == 0 {
+	got := sqlite3.Xsqlite3_file_control(tls, db, 0, sqlite3.SQLITE_FCNTL_FILE_POINTER, room)
+	if got != sqlite3.SQLITE_OK || *file == 0 {
 		return 0
 	}
 	methods := (*sqlite3.Tsqlite3_file)(foreign(*file)).FpMethods
@@ -131,7 +132,8 @@ func headOf(tls *libc.TLS, db uintptr) uintptr {
 		return 0
 	}
 	const region = 32 << 10 // as SQLite maps it
-	shmMap := *(*func(*libc.TLS, uintptr, int32, int32, int32, uintptr) int32)(unsafe.Pointer(&struct{ uintptr }{m.FxShmMap}))
+	shmMap := *(*func(*libc.TLS, uintptr, int32, int32, int32, uintptr) int32)(
+		unsafe.Pointer(&struct{ uintptr }{m.FxShmMap}))
 	if shmMap(tls, *file, 0, region, 0, room+pointer) != sqlite3.SQLITE_OK {
 		return 0
 	}
