@@ -223,8 +223,8 @@ func TestKeptRecordsAreVisibleAsBefore(t *testing.T) {
 	all := []loci.Namespace{{}}
 	for range 3 {
 		for name, got := range map[string][2]int{
-			"its tenant":        {ask(a, loci.Filter{Within: all}), 1},
-			"another tenant":    {ask(b, loci.Filter{Within: all}), 0},
+			"its tenant":     {ask(a, loci.Filter{Within: all}), 1},
+			"another tenant": {ask(b, loci.Filter{Within: all}), 0},
 			"its namespace": {ask(a, loci.Filter{
 				Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}), 1},
 			"another namespace": {ask(a, loci.Filter{Within: []loci.Namespace{{"v"}}}), 0},
