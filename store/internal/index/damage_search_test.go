@@ -74,3 +74,42 @@ func TestDamageLeavesNothingToOtherSearches(t *testing.T) { // alone: others wou
 		t.Errorf("damage was seen %d times", seen)
 	}
 }
+
+// A search that meets damage before it has begun holds nothing either: else the next change of what is gathered would
+// wait for it for ever.
+func TestDamageHoldsNoGathering(t *testing.T) {
+	t.Parallel()
+	x, _ := above(t, 300)
+	kept, origin := Key{loci.Namespace{"u", "kept"}.Key(), loci.KindFact}, OriginOf([16]byte{1}, space)
+	from := New(space)
+	from.AddShard(kept)
+	r := record(1000, loci.Namespace{"u", "kept"}, "zebra")
+	from.Upsert(r, codes(r, 1))
+	data := from.Freeze(kept, origin)
+	data[len(data)-1] ^= 1
+	g, err := segment.Open(data, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.AddShard(kept)
+	x.Attach(kept, g, nil, nil)
+	if !seesDamage(t, x, func(x *Index) {
+		f := loci.Filter{Within: []loci.Namespace{{"u"}}, Tags: []string{"here"}}
+		for range 3 { // the first search gathers
+			if _, err := x.Match(loci.Probe{Text: "zebra"}, f, 10, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}) {
+		t.Fatal("no damage was met")
+	}
+	if len(x.gatherings.list) == 0 {
+		t.Fatal("nothing is gathered")
+	}
+	for _, g := range x.gatherings.list {
+		if !g.mu.TryLock() {
+			t.Fatal("a search that has ended holds a gathering")
+		}
+		g.mu.Unlock()
+	}
+}
