@@ -43,6 +43,9 @@ func (d keptIn) Open(t *testing.T, o followtest.Options) followtest.Store {
 	t.Helper()
 	opts := &postgres.Options{IndexCache: o.Dir, IndexCacheSize: o.Size, Logger: slog.New(slog.DiscardHandler)}
 	opts.Shelve(o.From, o.Book, true)
+	if o.Forget {
+		opts.Forget()
+	}
 	if o.Part > 0 {
 		opts.Load(o.Part, nil)
 	}

@@ -324,6 +324,7 @@ func (f *file) install(ctx context.Context, whole []*asked, shelved *[]shelving)
 	x := &f.search
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.leaveWhole()
 	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err

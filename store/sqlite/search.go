@@ -126,11 +126,23 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 func (x *searchIndex) catchUp(seq int64, p *loci.Probe, filter *loci.Filter) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.leaveWhole()
 	if x.index == nil {
 		return false
 	}
 	x.takeHanded()
 	return x.seq >= seq && x.serves(p, filter)
+}
+
+// leaveWhole is deferred by whoever changes the index. It lets go of one that a fault has left half changed before
+// another search gets the lock: see [file.mapping].
+func (x *searchIndex) leaveWhole() {
+	if fault := recover(); fault != nil {
+		x.index = nil
+		x.loading.Forget()
+		x.account()
+		panic(fault)
+	}
 }
 
 // serves reports whether the index holds all that a search needs, and notes when it did.
@@ -189,6 +201,7 @@ func (f *file) bring(
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.leaveWhole()
 	space := p.Space
 	if p.Vector == nil && x.index != nil {
 		space = x.index.Space() // a search by words alone does not care

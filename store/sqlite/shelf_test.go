@@ -51,6 +51,13 @@ func shelfPlace() loci.Namespace { return loci.Namespace{"u"} }
 // put saves a version of note n.
 func (s keptStore) put(n int, version int64, text string) {
 	s.t.Helper()
+	if err := s.Apply(s.t.Context(), testTenant, putOf(n, version, text)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// putOf is the change that saves a version of note n.
+func putOf(n int, version int64, text string) loci.Change {
 	r := loci.Record{
 		ID:        loci.ID{1, byte(n >> 8), byte(n)},
 		Kind:      shelfKind,
@@ -65,12 +72,9 @@ func (s keptStore) put(n int, version int64, text string) {
 		Tags:      []string{fmt.Sprint("tag", n%2)},
 	}
 	row := []float32{float32(n%7) - 3, float32(n % 5), float32(version), 1}
-	change := loci.Change{
+	return loci.Change{
 		Put:    []loci.Put{{Record: r, Vectors: []loci.Vectors{{Space: shelfSpace, Rows: [][]float32{row}}}}},
 		Events: []loci.Event{{ID: loci.NewID(), Type: loci.EventCreated, Entity: r.ID, Namespace: r.Namespace}},
-	}
-	if err := s.Apply(s.t.Context(), testTenant, change); err != nil {
-		s.t.Fatal(err)
 	}
 }
 
@@ -91,9 +95,15 @@ func (s keptStore) fill(from, to int) {
 }
 
 // answers are what some searches find.
-func (s keptStore) answers() (all [][]loci.Hit) {
+func (s keptStore) answers() [][]loci.Hit {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), longest)
+	return answersOf(s.t, s)
+}
+
+// answersOf are those of any store.
+func answersOf(t *testing.T, s loci.Store) (all [][]loci.Hit) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), longest)
 	defer cancel()
 	for _, text := range []string{"walrus", "number7 colour3", "colour*", `"walrus number12"`, "numbr7", "edited"} {
 		for _, tags := range [][]string{nil, {"tag1"}} {
@@ -109,7 +119,7 @@ func (s keptStore) answers() (all [][]loci.Hit) {
 				Tags:   tags,
 			}, 10)
 			if err != nil {
-				s.t.Fatal(err)
+				t.Fatal(err)
 			}
 			all = append(all, hits)
 		}

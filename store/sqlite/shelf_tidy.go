@@ -310,13 +310,21 @@ func (f *file) booksWith(m *manifest, key loci.NameKey, ids []loci.ID) (books ma
 		if err != nil {
 			return nil, true
 		}
-		if slices.ContainsFunc(ids, func(id loci.ID) bool {
-			_, found := g.Find(id)
-			return found
-		}) {
-			if g.CheckAll() != nil { // it is to be read whole
-				return nil, true
+		held := false
+		fault, err := files.Faultless(func() error { // a damaged entry may be what is looked for
+			held = slices.ContainsFunc(ids, func(id loci.ID) bool {
+				_, found := g.Find(id)
+				return found
+			})
+			if !held {
+				return nil
 			}
+			return g.CheckAll() // it is to be read whole
+		})
+		if fault != nil || err != nil {
+			return nil, true
+		}
+		if held {
 			books[i] = &opened{g, b}
 		}
 	}

@@ -207,6 +207,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 		err = faultless(func() (err error) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
+			defer x.leaveWhole()
 			if x.caughtUp(q) && x.serves(&q.Probe, &q.Filter) {
 				shows, at = func() bool { return x.caughtUp(q) }, 0 // perhaps before this search looked
 				return nil

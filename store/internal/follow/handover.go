@@ -208,6 +208,7 @@ func (x *Index) takeOwn(q *Search) bool {
 	fault, _ := files.Faultless(func() error {
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		defer x.leaveWhole()
 		if x.takeHanded(math.MaxInt64); x.index != nil {
 			x.makeRoom(q.Meter, q.Budget)
 			x.account()

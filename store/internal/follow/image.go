@@ -193,14 +193,8 @@ func (b *book) HeapBytes() int64 {
 func newBook(name string, g *segment.Segment, data []byte, keeper any) *book {
 	b := &book{segment: g, bytes: data, keeper: keeper}
 	b.Name, b.Sum, b.Size = name, g.Sum, int64(len(data))
-	for i := range g.Entries {
-		id := g.Entries[i].ID
-		if i == 0 || bytes.Compare(id[:], b.Low) < 0 {
-			b.Low = bytes.Clone(id[:])
-		}
-		if i == 0 || bytes.Compare(id[:], b.High) > 0 {
-			b.High = bytes.Clone(id[:])
-		}
+	if n := g.Len(); n > 0 {
+		b.Low, b.High = bytes.Clone(g.ByID(0).ID[:]), bytes.Clone(g.ByID(n - 1).ID[:])
 	}
 	return b
 }

@@ -328,6 +328,7 @@ func (x *Index) install(ctx context.Context, whole []*asked) error {
 	err := faultless(func() error {
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		defer x.leaveWhole()
 		if err := x.meet(ctx, q, whole); err != nil {
 			return err
 		}

@@ -320,6 +320,18 @@ func (x *Index) faulted(fault error) {
 	x.lose()
 }
 
+// leaveWhole is deferred by whoever changes the index. It lets go of one that a fault has left half changed before
+// another search gets the lock.
+func (x *Index) leaveWhole() {
+	if fault := recover(); fault != nil {
+		if x.index != nil {
+			x.dropCopies()
+			x.lose()
+		}
+		panic(fault)
+	}
+}
+
 // dropCopies removes the copies of all segments of the index.
 func (x *Index) dropCopies() {
 	for key := range x.used {
@@ -338,7 +350,16 @@ func (s *Shelf) find(name string, o segment.Origin, whole bool) (*segment.Segmen
 	if err != nil {
 		return nil, nil, err
 	}
-	return g, newBook(name, g, m.Bytes, m), nil
+	var b *book
+	fault, _ := files.Faultless(func() error {
+		b = newBook(name, g, m.Bytes, m)
+		return nil
+	})
+	if fault != nil { // the database has it, too
+		s.Folder.Drop(name)
+		return nil, nil, errors.Join(segment.ErrUnusable, fault)
+	}
+	return g, b, nil
 }
 
 // put keeps the bytes of a segment: in the folder, or on the heap where that has no room.

@@ -174,8 +174,8 @@ func (x *Index) Attach(key Key, g *segment.Segment, keeper any, gone []uint32) {
 		s.segments = append(s.segments, m)
 		m.attach(s)
 		for _, n := range gone {
-			if int(n) < len(g.Entries) {
-				m.remove(g.Entries[n].ID)
+			if int(n) < g.Len() {
+				m.remove(g.Entry(n).ID)
 			}
 		}
 	})
@@ -212,8 +212,8 @@ type Kept struct {
 // Segments says what segments a shard has, in the order in which they were attached.
 func (x *Index) Segments(key Key) (out []Kept) {
 	for _, m := range x.shards[key].segments {
-		kept := Kept{Entries: len(m.Entries), Keeper: m.keeper}
-		for n := range uint32(len(m.Entries)) {
+		kept := Kept{Entries: m.Len(), Keeper: m.keeper}
+		for n := range uint32(m.Len()) {
 			if m.isDead(n) {
 				kept.Gone = append(kept.Gone, n)
 			}
@@ -283,12 +283,12 @@ func Without(
 func (s *shard) thaw(number int) {
 	m := s.segments[number]
 	words := slices.Repeat([]uint32{overlaid}, m.Spellings())
-	for n := range uint32(len(m.Entries)) {
+	for n := range uint32(m.Len()) {
 		if m.isDead(n) {
 			continue
 		}
 		r := m.recordOf(n)
-		e := &m.Entries[n]
+		e := m.Entry(n)
 		name := ""
 		if e.Sequence != 0 {
 			name, _ = m.Sequence(e.Sequence)
@@ -305,7 +305,7 @@ func (s *shard) thaw(number int) {
 // put takes over an entry of a segment.
 func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered []uint32) {
 	own(r)
-	from := &m.Entries[n]
+	from := m.Entry(n)
 	e := entry{record: *r, alive: true, embedded: from.Flags&segment.Embedded != 0, lazy: from.Flags&flagLazy != 0,
 		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: speakerIn(from.Flags),
 		signed: signatureIn(from.Flags), traits: traitsIn(from.Flags),

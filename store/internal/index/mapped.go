@@ -47,7 +47,7 @@ type heard struct{ sequence, count uint32 }
 
 // newMapped makes a part of a segment in which nothing is removed.
 func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
-	m := &mapped{Segment: g, keeper: keeper, dead: make([]uint64, (len(g.Entries)+63)/64),
+	m := &mapped{Segment: g, keeper: keeper, dead: make([]uint64, (g.Len()+63)/64),
 		lessHolders: map[uint32]uint32{}, lessUses: map[uint32]uint32{}}
 	if dims > 0 {
 		m.matrix = vector.Of(dims, g.Scales, g.Codes)
@@ -95,7 +95,7 @@ func (m *mapped) remove(id loci.ID) {
 	m.dead[n/64] |= 1 << (n % 64)
 	m.gone++
 	delete(m.expiries, n)
-	e := &m.Entries[n]
+	e := m.Entry(n)
 	var words, terms []uint32
 	for at := e.First; at < e.First+e.Passages; at++ {
 		words, terms = m.Words(words[:0], at), terms[:0]
@@ -136,7 +136,7 @@ func (m *mapped) isDead(n uint32) bool { return m.dead[n/64]&(1<<(n%64)) != 0 }
 
 func (m *mapped) alive() counts { return m.counts }
 
-func (m *mapped) allEntries() int { return len(m.Entries) }
+func (m *mapped) allEntries() int { return m.Len() }
 
 func (m *mapped) allPassages() []passage { return m.Passages }
 
@@ -305,7 +305,7 @@ func (m *mapped) find(id loci.ID) (uint32, bool) {
 }
 
 func (m *mapped) seen(n uint32) seen {
-	e := &m.Entries[n]
+	e := m.Entry(n)
 	return seen{e.ID, e.Version, time.UnixMilli(e.Created).UTC(), e.First, e.Passages, m.numbers[e.Sequence],
 		e.Position, speakerIn(e.Flags), signatureIn(e.Flags), traitsIn(e.Flags), !m.isDead(n), e.Flags&flagLazy != 0}
 }
@@ -318,7 +318,7 @@ func (m *mapped) headerOf(n uint32, room *loci.Record) *loci.Record {
 }
 
 func (m *mapped) textOf(n uint32) (text, heading string, ok bool) {
-	if m.Entries[n].Flags&flagTexted == 0 {
+	if m.Entry(n).Flags&flagTexted == 0 {
 		return "", "", false
 	}
 	r := m.recordOf(n)
@@ -338,7 +338,7 @@ func (m *mapped) taggedWith(tag string) []uint64 {
 	}
 	bits := make([]uint64, len(m.dead))
 	var r loci.Record
-	for n := range uint32(len(m.Entries)) {
+	for n := range uint32(m.Len()) {
 		r = loci.Record{Tags: r.Tags[:0]}
 		if readRest(m.Rest(n), &r); slices.Contains(r.Tags, tag) {
 			bits[n/64] |= 1 << (n % 64)
@@ -372,7 +372,7 @@ func (m *mapped) recordOf(n uint32) (r loci.Record) {
 
 // readRecord fills in an empty record.
 func (m *mapped) readRecord(n uint32, r *loci.Record) {
-	e := &m.Entries[n]
+	e := m.Entry(n)
 	r.ID, r.Kind, r.Namespace, r.Version = e.ID, m.shard.key.Kind, m.shard.namespace, e.Version
 	r.Live, r.CreatedAt = true, time.UnixMilli(e.Created).UTC()
 	if e.Flags&flagNamed != 0 {
@@ -392,15 +392,15 @@ func (m *mapped) near(q *sequence, at member, visit func(side int, m member)) {
 		}
 		_, members := m.Sequence(in.n)
 		get := func(i int) member {
-			e := &m.Entries[members[i]]
+			e := m.Entry(members[i])
 			return member{e.Position, e.ID, members[i]}
 		}
 		i, _ := slices.BinarySearchFunc(members, at, func(n uint32, at member) int {
-			e := &m.Entries[n]
+			e := m.Entry(n)
 			return cmp.Or(cmp.Compare(e.Position, at.position), bytes.Compare(e.ID[:], at.id[:]))
 		})
 		nearest(i, len(members), func(i int) (member, bool) {
-			return get(i), !m.isDead(members[i]) && m.Entries[members[i]].ID != at.id
+			return get(i), !m.isDead(members[i]) && m.Entry(members[i]).ID != at.id
 		}, visit)
 	}
 }

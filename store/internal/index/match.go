@@ -24,8 +24,8 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost,
 		guessFrom: x.guessFrom, unguessed: &x.unguessed}
+	defer s.leave()
 	s.choose(x, &p)
-	defer s.release()
 	if p.Text != "" {
 		if err := s.scoreWords(p); err != nil {
 			return nil, err
@@ -46,7 +46,9 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if _, err := s.gather(&p, limit); err != nil {
 		return nil, err
 	}
-	return s.newestFirst(), nil
+	hits := s.newestFirst()
+	s.release()
+	return hits, nil
 }
 
 // newestFirst returns the hits, where they were made if that is one place: together they are large.
@@ -207,8 +209,8 @@ func (s *search) cover(sh *shard) {
 	}
 }
 
-// release gives back what a search worked in. Until here the parts are in use: what lies
-// elsewhere is taken away when nothing refers to it any more.
+// release gives back what a search worked in. One that ended early, such as by a panic about a segment that is
+// damaged, keeps it: there it is not as the next search must find it.
 func (s *search) release() {
 	for i := range s.parts {
 		if s.parts[i].first == i {
@@ -216,6 +218,11 @@ func (s *search) release() {
 		}
 		s.parts[i].release()
 	}
+}
+
+// leave ends a search, however it went. Until here the parts are in use: what lies elsewhere is taken away when
+// nothing refers to it.
+func (s *search) leave() {
 	if s.gathering != nil {
 		s.gathering.release()
 	}

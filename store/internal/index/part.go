@@ -97,7 +97,7 @@ func (s *shard) parts(yield func(part) bool) {
 func (s *shard) records() int {
 	n := len(s.byID)
 	for _, m := range s.segments {
-		n += len(m.Entries) - m.gone
+		n += m.Len() - m.gone
 	}
 	return n
 }

@@ -18,7 +18,6 @@ import (
 type Segment struct {
 	Sum uint32 // it tells this one from others of the same origin
 
-	Entries  []Entry
 	Passages []Passage
 	Holders  []uint32 // by term: its postings
 	Uses     []uint32 // by spelling: how often it stands in passages
@@ -33,7 +32,8 @@ type Segment struct {
 	sums    []uint32
 	checked []atomic.Uint64 // by block, a bit
 
-	rests     []byte // in blocks
+	entries   []Entry // in blocks
+	rests     []byte  // in blocks
 	byID      []uint32
 	words     blob // in blocks
 	spellings blob
@@ -53,7 +53,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	}
 	list, _ := listOf[header](b[:headerBytes])
 	h := list[0]
-	if h.Magic != magic || h.Format != format || h.Length != uint64(len(b)) || h.Origin != origin ||
+	if h.Magic != magic || h.Format < oldest || h.Format > format || h.Length != uint64(len(b)) || h.Origin != origin ||
 		h.Blocks < uint64(headerBytes) || h.Blocks > uint64(len(b)) ||
 		h.Sum != crc32.Checksum(b[sumFrom:h.Blocks], castagnoli) {
 		return nil, ErrUnusable
@@ -61,7 +61,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	r := reader{bytes: b, header: &h, ok: true}
 	s := &Segment{
 		Sum:     h.Sum,
-		Entries: take[Entry](&r, sectionEntries), rests: take8(&r, sectionRests), byID: take[uint32](&r, sectionByID),
+		entries: take[Entry](&r, sectionEntries), rests: take8(&r, sectionRests), byID: take[uint32](&r, sectionByID),
 		Passages: take[Passage](&r, sectionPassages), words: r.blob(sectionWordStarts, sectionWords),
 		spellings: r.blob(sectionSpellingStarts, sectionSpellings), wordTerms: take[uint32](&r, sectionSpellingTerms),
 		Uses: take[uint32](&r, sectionUses), Marks: take[uint32](&r, sectionMarks),
@@ -79,7 +79,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	return s, nil
 }
 
-// A DamageError is that a block is not what its sum says.
+// A DamageError is that a block is not what its sum says, or that it refers to what is not there.
 type DamageError struct{ block int }
 
 func (e *DamageError) Error() string {
@@ -112,7 +112,8 @@ func (s *Segment) checkBlock(n int) {
 	s.checked[n/64].Or(1 << (n % 64))
 }
 
-// CheckAll looks at all blocks. It returns [ErrUnusable] if one is damaged.
+// CheckAll looks at all blocks, and that entries and passages fit one another. It returns [ErrUnusable] if
+// something is wrong.
 func (s *Segment) CheckAll() error {
 	for n := range s.sums {
 		if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] {
@@ -120,7 +121,23 @@ func (s *Segment) CheckAll() error {
 		}
 		s.checked[n/64].Or(1 << (n % 64))
 	}
+	if !s.fitEntries() {
+		return ErrUnusable
+	}
 	return nil
+}
+
+// Len is how many entries there are.
+func (s *Segment) Len() int { return len(s.entries) }
+
+// Entry is that of a number. It panics with a [DamageError] if it refers to what is not there.
+func (s *Segment) Entry(n uint32) *Entry {
+	e := &s.entries[n]
+	s.Check(bytesOf(s.entries[n : n+1]))
+	if !s.fitsEntry(e) {
+		panic(&DamageError{int(n)})
+	}
+	return e
 }
 
 // reader takes sections apart.
@@ -183,27 +200,37 @@ func (b *blob) search(name string) (n uint32, found bool) {
 
 // fits reports whether the sections fit one another.
 func (s *Segment) fits(dims int) bool {
-	return s.fitCounts(dims) && s.fitEntries() && s.fitPassages() &&
-		below(s.byID, len(s.Entries)) && below(s.Rows, len(s.Passages)) && below(s.members, len(s.Entries)) &&
+	return s.fitCounts(dims) && s.fitPassages() &&
+		below(s.byID, len(s.entries)) && below(s.Rows, len(s.Passages)) && below(s.members, len(s.entries)) &&
 		!slices.ContainsFunc(s.wordTerms, func(t uint32) bool { return int(t>>1) >= s.terms.len() })
 }
 
 func (s *Segment) fitCounts(dims int) bool {
 	spellings, terms, sequences := s.spellings.len(), s.terms.len(), s.names.len()
-	return len(s.byID) == len(s.Entries) && s.words.len() == len(s.Passages) &&
+	return len(s.byID) == len(s.entries) && s.words.len() == len(s.Passages) &&
 		len(s.wordTerms) == spellings && len(s.Uses) == spellings && len(s.Marks) == spellings &&
 		len(s.Holders) == terms && s.postings.len() == terms &&
 		len(s.Lengths) == sequences && len(s.starts) == sequences+1 && ascending(s.starts, len(s.members)) &&
 		len(s.Scales) == len(s.Rows) && len(s.Codes) == len(s.Rows)*dims
 }
 
+func (s *Segment) fitsEntry(e *Entry) bool {
+	return uint64(e.First)+uint64(e.Passages) <= uint64(len(s.Passages)) && uint64(e.Rest) <= uint64(len(s.rests)) &&
+		int(e.Sequence) <= s.names.len()
+}
+
+// fitEntries reports whether the entries lie one after another, and the passages are theirs.
 func (s *Segment) fitEntries() bool {
 	next, rest := uint64(0), uint32(0)
-	for i := range s.Entries {
-		e := &s.Entries[i]
-		if uint64(e.First) != next || e.Rest < rest || int64(e.Rest) > int64(len(s.rests)) ||
-			int(e.Sequence) > s.names.len() {
+	for i := range s.entries {
+		e := &s.entries[i]
+		if !s.fitsEntry(e) || uint64(e.First) != next || e.Rest < rest {
 			return false
+		}
+		for _, p := range s.Passages[e.First : e.First+e.Passages] {
+			if p.Entry != uint32(i) {
+				return false
+			}
 		}
 		next, rest = next+uint64(e.Passages), e.Rest
 	}
@@ -213,11 +240,8 @@ func (s *Segment) fitEntries() bool {
 func (s *Segment) fitPassages() bool {
 	for i := range s.Passages {
 		p := &s.Passages[i]
-		if int(p.Entry) >= len(s.Entries) || int(p.Sequence) > s.names.len() ||
+		if int(p.Entry) >= len(s.entries) || int(p.Sequence) > s.names.len() ||
 			p.Row < -1 || int(p.Row) >= len(s.Rows) {
-			return false
-		}
-		if e := &s.Entries[p.Entry]; uint32(i)-e.First >= e.Passages {
 			return false
 		}
 	}
@@ -230,20 +254,26 @@ func below(list []uint32, limit int) bool {
 
 // Find returns the number of an entry.
 func (s *Segment) Find(id [16]byte) (n uint32, found bool) {
-	i := sort.Search(len(s.byID), func(i int) bool { return string(s.Entries[s.byID[i]].ID[:]) >= string(id[:]) })
-	if i == len(s.byID) || s.Entries[s.byID[i]].ID != id {
+	i := sort.Search(len(s.byID), func(i int) bool { return string(s.ByID(i).ID[:]) >= string(id[:]) })
+	if i == len(s.byID) || s.ByID(i).ID != id {
 		return 0, false
 	}
 	return s.byID[i], true
 }
 
+// ByID is the i-th entry in the order of ids, from 0.
+func (s *Segment) ByID(i int) *Entry { return s.Entry(s.byID[i]) }
+
 // Rest is what else is known of an entry.
 func (s *Segment) Rest(n uint32) []byte {
-	end := uint32(len(s.rests))
-	if int(n)+1 < len(s.Entries) {
-		end = s.Entries[n+1].Rest
+	begin, end := s.Entry(n).Rest, uint32(len(s.rests))
+	if int(n)+1 < len(s.entries) {
+		end = s.Entry(n + 1).Rest
 	}
-	b := s.rests[s.Entries[n].Rest:end]
+	if begin > end {
+		panic(&DamageError{int(n)})
+	}
+	b := s.rests[begin:end]
 	s.Check(b)
 	return b
 }

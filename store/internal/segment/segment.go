@@ -5,8 +5,8 @@
 // All numbers are little-endian, and every section begins at a multiple of 64 bytes, so
 // that a mapped file is read without a copy. The bytes are derived and never trusted: a
 // checksum covers what every search needs, and what refers to something is looked at before
-// it is followed. What does not fit is refused as a whole, to be made again. The rest, four
-// fifths of the bytes, lies behind in blocks with a checksum each, which is looked at when a
+// it is followed. What does not fit is refused as a whole, to be made again. The rest, seven
+// eighths of the bytes, lies behind in blocks with a checksum each, which is looked at when a
 // block is read for the first time (docs/adr/0136).
 package segment
 
@@ -18,8 +18,9 @@ import (
 	"unsafe"
 )
 
-// format is the version of what this package writes.
-const format = 2
+// format is the version of what this package writes, oldest what it reads: in the second format entries lie before
+// the blocks, which only [Open] notices, as what lies in no block has been looked at.
+const format, oldest = 3, 2
 
 // blockBytes is what has a checksum of its own, of what is looked at when it is read. A search reads rows of some
 // hundred bytes here and there: of blocks of 16 KiB it would look at most.
@@ -206,7 +207,7 @@ func (d *Data) Encode(origin Origin) []byte {
 	for i := range entries {
 		entries[i].Rest = rests.starts[i]
 	}
-	w.add(sectionEntries, bytesOf(entries))
+	w.addLater(sectionEntries, bytesOf(entries))
 	w.addLater(sectionRests, rests.bytes)
 	byID := make([]uint32, len(entries))
 	for i := range byID {

@@ -3,8 +3,10 @@ package segment
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -53,11 +55,12 @@ func aligned(b []byte) []byte {
 
 // readAll calls everything that a segment can be asked.
 func readAll(s *Segment) *Data {
-	d := &Data{Entries: s.Entries, Passages: s.Passages, Rows: s.Rows, Scales: s.Scales, Codes: s.Codes}
+	d := &Data{Passages: s.Passages, Rows: s.Rows, Scales: s.Scales, Codes: s.Codes}
 	s.Check(bytesOf(s.Codes))
 	d.Sketch = s.Sketch
 	s.Check(s.Sketch)
-	for n := range uint32(len(s.Entries)) {
+	for n := range uint32(s.Len()) {
+		d.Entries = append(d.Entries, *s.Entry(n))
 		d.Rests = append(d.Rests, s.Rest(n))
 	}
 	for n := range uint32(len(s.Passages)) {
@@ -81,7 +84,7 @@ func readAll(s *Segment) *Data {
 		name, members := s.Sequence(n + 1)
 		d.Sequences = append(d.Sequences, Sequence{name, members, s.Lengths[n]})
 	}
-	for _, e := range s.Entries {
+	for _, e := range d.Entries {
 		s.Find(e.ID)
 	}
 	return d
@@ -117,6 +120,66 @@ func TestASegmentReadsAsItWasMade(t *testing.T) {
 	}
 	if first, last := s.Beginning("zz"); first != last {
 		t.Errorf("zz* is %d to %d", first, last)
+	}
+}
+
+// format-2.segment was made of the sample by commit d1225ec3, the last one that wrote the second format: entries lie
+// before the blocks there.
+func TestASegmentOfTheSecondFormatIsRead(t *testing.T) {
+	b, err := os.ReadFile("testdata/format-2.segment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(aligned(b), origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sample()
+	want.Entries[1].Rest, want.Rests[1] = 4, []byte{}
+	if got := readAll(s); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	if err := s.CheckAll(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(forge(b, func(b []byte) { b[0] = 1 }), origin); !errors.Is(err, ErrUnusable) {
+		t.Errorf("the first format: %v", err)
+	}
+}
+
+// What is looked at as a whole is refused where entries and passages do not fit one another, though each refers to
+// what is there.
+func TestEntriesThatDoNotFitAreRefused(t *testing.T) {
+	for name, change := range map[string]func(*Data){
+		"a passage is another entry's": func(d *Data) { d.Passages[1].Entry = 0 },
+		"a passage is of two entries":  func(d *Data) { d.Entries[1].First = 0 },
+		"a passage is nobody's":        func(d *Data) { d.Entries[99].Passages = 0 },
+	} {
+		d := large()
+		change(d)
+		of64 := origin
+		of64.Dims = 64
+		s, err := Open(aligned(d.Encode(of64)), of64)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if err := s.CheckAll(); !errors.Is(err, ErrUnusable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Texts lie one after another: one that would end before it begins is refused.
+func TestATextThatEndsBeforeItBeginsIsRefused(t *testing.T) {
+	of64 := origin
+	of64.Dims = 64
+	s, err := Open(aligned(large().Encode(of64)), of64)
+	if err != nil || s.CheckAll() != nil {
+		t.Fatal(err)
+	}
+	s.entries[1].Rest, s.entries[2].Rest = 2000, 1000
+	if !damaged(func() { s.Rest(1) }) || damaged(func() { s.Rest(2) }) {
+		t.Error("the first text is read, or the second is not")
 	}
 }
 
@@ -222,23 +285,25 @@ func TestWhatIsNotDamagedIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		holds := func(part []byte) bool {
+			at := int(uintptr(unsafe.Pointer(&part[0])) - uintptr(unsafe.Pointer(&s.blocks[0])))
+			return at/blockBytes <= n && n <= (at+len(part)-1)/blockBytes
+		}
 		expect := func(what string, part []byte, read func()) {
 			t.Helper()
-			at := int(uintptr(unsafe.Pointer(&part[0])) - uintptr(unsafe.Pointer(&s.blocks[0])))
-			lies := at/blockBytes <= n && n <= (at+len(part)-1)/blockBytes
+			lies := holds(part)
 			if got := damaged(read); got != lies {
-				t.Fatalf("%s from byte %d on, with block %d damaged: refused is %v", what, at, n, got)
+				t.Fatalf("%s, with block %d damaged: refused is %v", what, n, got)
 			}
 			if lies {
 				seen[what]++
 			}
 		}
-		for i := range uint32(len(s.Entries)) {
-			end := len(s.rests)
-			if int(i)+1 < len(s.Entries) {
-				end = int(s.Entries[i+1].Rest)
+		for i := range uint32(s.Len()) {
+			expect("an entry", bytesOf(s.entries[i:i+1]), func() { s.Entry(i) })
+			if end := min(int(i)+2, s.Len()); !holds(bytesOf(s.entries[i:end])) { // it says where the text lies
+				expect("a text", s.rests[1000*i:1000*i+1000], func() { s.Rest(i) })
 			}
-			expect("a text", s.rests[s.Entries[i].Rest:end], func() { s.Rest(i) })
 			expect("words", s.words.at(i), func() { s.Words(nil, i) })
 			row := bytesOf(s.Codes[64*i : 64*i+64])
 			expect("a row", row, func() { s.Check(row) })
@@ -248,7 +313,7 @@ func TestWhatIsNotDamagedIsRead(t *testing.T) {
 			t.Errorf("block %d is not looked at", n)
 		}
 	}
-	if len(seen) != 4 {
+	if len(seen) != 5 {
 		t.Errorf("refused was %v", seen)
 	}
 	if err := s.CheckAll(); err != nil {

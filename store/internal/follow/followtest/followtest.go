@@ -40,6 +40,8 @@ type Options struct {
 	From int    // records of a shard from which its index is kept, before the search answers
 	Book int    // records of a segment that is made while a shard is loaded
 	Part int    // records of a shard that a transaction reads; 0: as many as usual
+
+	Forget bool // every search takes up what is kept
 }
 
 // A Store is a store that keeps its index.
@@ -107,6 +109,7 @@ var cases = map[string]func(b *bench){
 	"a search by words alone takes up what is kept, and leaves it": wordsAlone,
 	"what is kept is not trusted":                                  notTrusted,
 	"the folder may be emptied at any time":                        emptied,
+	"no block of a copy is trusted":                                harmed,
 	"what the folder has no room for is in memory":                 noRoom,
 	"what comes is kept, too":                                      comes,
 	"a segment of many pieces comes back whole":                    large,

@@ -2,6 +2,7 @@ package followtest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -165,6 +166,56 @@ func emptied(b *bench) {
 			b.same("and changed", got, b.fromRecords())
 		})
 	}
+}
+
+// harmed: whatever block of a copy is damaged, in each its turn, searches find what the records say, and what is erased
+// is in no copy and no piece.
+func harmed(b *bench) {
+	const notes, stride = 150, 5
+	open := func() node {
+		dir := b.TempDir()
+		return node{b.Open(b.T, Options{Dir: dir, Size: 1 << 30, From: 20, Book: 1000, Forget: true}), b, dir} // one segment
+	}
+	first := open()
+	first.fill(0, notes)
+	want := first.answers()
+	for n, count := 0, 1; n < count; n += stride {
+		s := open()
+		b.same("before", s.answers(), want)
+		copies := s.copies()
+		if len(copies) != 1 {
+			b.Fatalf("%d copies", len(copies))
+		}
+		data, err := os.ReadFile(copies[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		begin := int(binary.LittleEndian.Uint64(data[24:])) // see package segment
+		count = (len(data) - begin + 1<<10 - 1) >> 10
+		at := int64(min(begin+n<<10+n, len(data)-1))
+		if err := turn(copies[0], data[at], at); err != nil {
+			b.Fatal(err)
+		}
+		b.same(fmt.Sprint("block ", n, " of a copy"), s.answers(), want)
+		gone := n / stride * 3
+		s.erase(gone, 1)
+		want = b.fromRecords()
+		b.same("and erased", s.answers(), want)
+		s.tidy()
+		if pieces, files := s.holds(fmt.Sprintf("number%d ", gone)); pieces+files > 0 {
+			b.Errorf("block %d: %d pieces and %d files hold what was erased", n, pieces, files)
+		}
+	}
+}
+
+// turn changes a byte of a file where it lies.
+func turn(path string, old byte, at int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte{old ^ 0x20}, at)
+	return errors.Join(err, f.Close())
 }
 
 // noRoom: what the folder has no room for is kept in memory, and so it is without a folder.
