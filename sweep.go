@@ -2,6 +2,7 @@ package loci
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -23,8 +24,10 @@ func (r *SweepReport) add(one SweepReport) {
 	r.Faded, r.Ended = r.Faded+one.Faded, r.Ended+one.Ended
 }
 
-// sweepBatch bounds the records of one change of upkeep.
-const sweepBatch = 200
+const (
+	sweepBatch   = 200 // bounds the records of one change of upkeep
+	mergedPlaces = 8   // namespaces that are read together: the lists of so many are merged by every store
+)
 
 // Sweep does the upkeep of every tenant that needs some: it erases what has expired and
 // the consolidated episodes beyond the cap of their agent, writes down with an event what
@@ -279,10 +282,23 @@ func (m *Memory) each(ctx context.Context, f Filter, do func(*Record)) error {
 	})
 }
 
-// eachPage calls do with all that a filter selects, a page at a time, until it fails.
+// eachPage calls do with all that a filter selects, a page at a time, until it fails. Where that is in many namespaces,
+// those of some come after those of others, in order of their keys: a page of all would be sorted out of all of them.
 func (m *Memory) eachPage(ctx context.Context, f Filter, page Page, do func([]Record) error) error {
 	for {
 		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
+		if err == nil && next != "" && page.Cursor == "" && !f.Exact {
+			reach := Filter{Within: f.Within, Kinds: f.Kinds, NotLive: true}
+			all, err := m.engine.store.Namespaces(ctx, m.view.Tenant, reach)
+			if err != nil || len(all) > mergedPlaces {
+				for some := range slices.Chunk(all, mergedPlaces) {
+					if f.Within, f.Exact = some, true; err == nil {
+						err = m.eachPage(ctx, f, page, do)
+					}
+				}
+				return err
+			}
+		}
 		if err == nil {
 			err = do(records)
 		}
