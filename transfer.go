@@ -190,8 +190,7 @@ func (x *Exporter) Write(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// links writes the links from a record to others in reach. A link out of reach would lead
-// nowhere in another store.
+// links writes the links from a record to others in reach. A link out of reach would lead nowhere in another store.
 func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, r.ID)
 	if err != nil {
