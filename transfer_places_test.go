@@ -40,7 +40,7 @@ func TestManyNamespacesAreReadOneAfterTheOther(t *testing.T) {
 		// A content may be so large that ten make a page.
 		e := locitest.NewEngine(t, s, loci.Options{Content: loci.ContentOptions{MaxBytes: 32 << 20 / 10}})
 		m := locitest.Bind(t, e, "u")
-		const places, each = 60, 10
+		const places, each = 24, 10
 		for i := range places {
 			at, err := m.At(m.Namespace().Child(fmt.Sprintf("p%02d", i)))
 			if err != nil {
