@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Erase removes one memory by id: its text, passages, vectors, earlier states and links.
-// The audit log keeps that it was there. Parts of a checkpoint or of a file are erased
-// with the whole. NotFound: there is none in this namespace.
+// Erase removes one memory by id: its text, passages, vectors, earlier states and links. The audit log keeps that it
+// was there. Parts of a checkpoint or of a file are erased with the whole. NotFound: there is none in this namespace.
 func (m *Memory) Erase(ctx context.Context, id ID) error {
 	_, err := m.erase(ctx, id, nil)
 	return err
@@ -55,16 +54,14 @@ func (m *Memory) eraseChange(records []Record, now time.Time) (c Change) {
 	return c
 }
 
-// An EraseQuery selects what [Memory.EraseAll] removes. It must say something:
-// All, or at least one other condition.
+// An EraseQuery selects what [Memory.EraseAll] removes. It must say something: All, or at least one other condition.
 type EraseQuery struct {
 	All   bool
 	Kinds []Kind // sessions and messages go together, and by kind alone
 	Tags  []string
 	Where Where
 
-	// Expect is how many records must be selected, as counted before; with any
-	// other number nothing is erased.
+	// Expect is how many records must be selected, as counted before; with any other number nothing is erased.
 	Expect int64
 }
 
@@ -77,17 +74,15 @@ func (q *EraseQuery) Check(selected int64) error {
 		Recovery: "Count again and repeat the call with the number you see."}
 }
 
-// EraseAll removes many records at once, in or below the handle's namespace. It refuses a
-// query without a condition, and one that does not select exactly the expected number,
-// with Conflict. It works in batches: if it is stopped half way, it says how many it has
-// erased, which are wiped within seconds; run it again for the rest.
+// EraseAll removes many records at once, in or below the handle's namespace. It refuses a query without a condition,
+// and one that does not select exactly the expected number, with Conflict. It works in batches: if it is stopped half
+// way, it says how many it has erased, which are wiped within seconds; run it again for the rest.
 func (m *Memory) EraseAll(ctx context.Context, q EraseQuery, progress func(done int64)) (erased int64, err error) {
 	f, err := m.EraseFilter(q)
 	if err != nil {
 		return 0, err
 	}
-	// The ids are settled before the first of them goes: what others store from now
-	// on is not part of the selection.
+	// The ids are settled before the first of them goes: what others store from now on is not part of the selection.
 	ids, err := m.selectedIDs(ctx, f)
 	if err = cmp.Or(err, q.Check(int64(len(ids)))); err != nil {
 		return 0, err
@@ -180,9 +175,8 @@ func (m *Memory) EraseFilter(q EraseQuery) (Filter, error) {
 	return Filter{Within: []Namespace{m.view.Namespace}, Kinds: kinds, Tags: tags, Where: q.Where, NotLive: true}, nil
 }
 
-// EraseTenant removes everything of a principal's tenant, the audit log included.
-// Forbidden: the principal lacks the scope delete or admin. An elevated one is in the
-// log of the tenant it comes from: see [Engine.RecordElevation].
+// EraseTenant removes everything of a principal's tenant, the audit log included. Forbidden: the principal lacks the
+// scope delete or admin. An elevated one is in the log of the tenant it comes from: see [Engine.RecordElevation].
 func (e *Engine) EraseTenant(ctx context.Context, p Principal) error {
 	if err := cmp.Or(p.Require(ScopeDelete), p.Require(ScopeAdmin)); err != nil {
 		return err

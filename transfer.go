@@ -101,10 +101,10 @@ func exportedBody(r *Record) json.RawMessage {
 	return data
 }
 
-// Export writes the memories in and below the handle's namespace to w, newest first, with the links between
-// what it wrote, and returns how many an import of it counts. Features add theirs, such as checkpoints. Of some kinds
-// nothing else is read; none are all. What means something only together comes with any of its kinds. It holds
-// no more than a page of records and the earlier states of one of them. progress may be nil.
+// Export writes the memories in and below the handle's namespace to w, those of some namespaces after those of others,
+// with the links between what it wrote, and returns how many an import of it counts. Features add theirs, such as
+// checkpoints. Of some kinds nothing else is read; none are all. What means something only together comes with any of
+// its kinds. It holds no more than a page of records and the earlier states of one of them. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(int64), kinds ...Kind) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	now := m.engine.now()
@@ -190,8 +190,7 @@ func (x *Exporter) Write(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// links writes the links from a record to others in reach. A link out of reach would lead
-// nowhere in another store.
+// links writes the links from a record to others in reach. A link out of reach would lead nowhere in another store.
 func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
 	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, r.ID)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// Lines writes files and directories, newest first, with their earlier states, and the
-// blocks of all of them.
+// Lines writes files and directories with their earlier states, and the blocks of all of them.
 func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) error {
 	f := loci.Filter{Within: []loci.Namespace{m.Namespace()}, Kinds: []loci.Kind{KindFile, KindBlock}, NotLive: true}
 	return x.Each(ctx, m, f, loci.NewestFirst, func(ctx context.Context, r *loci.Record) error {

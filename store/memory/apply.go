@@ -49,14 +49,12 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		data.events = append(data.events, e)
 	}
 	for _, l := range c.Links {
-		if !data.linked(&l) {
-			data.links = append(data.links, l)
-		}
+		data.links.add(l)
 	}
 	if c.Reply != nil {
 		reply := *c.Reply
 		reply.Value = slices.Clone(reply.Value)
-		data.replies[reply.Key] = reply
+		data.replies.put(reply)
 	}
 	return nil
 }
@@ -88,7 +86,7 @@ func (d *tenant) check(c *loci.Change) error {
 		return loci.Errorf(loci.Conflict, "the active space is %s, not %s", d.active, *c.Active)
 	}
 	if c.Reply != nil {
-		if old, ok := d.replies[c.Reply.Key]; ok && c.Reply.At.Before(old.ExpiresAt) {
+		if old, ok := d.replies.byKey[c.Reply.Key]; ok && c.Reply.At.Before(old.ExpiresAt) {
 			return loci.Errorf(loci.Conflict, "the idempotency key is stored already")
 		}
 	}
@@ -187,18 +185,15 @@ func (d *tenant) erase(id loci.ID) {
 	old := d.records[id]
 	d.held.Remove(old.Sizes())
 	d.unslot(&old.Record)
+	d.moments.Delete(momentOf(&old.Record))
 	delete(d.records, id)
 	mark := d.names.Mark(old.Namespace)
 	if d.places[mark].records--; d.places[mark].records == 0 {
 		delete(d.places, mark)
 	}
 	d.index.Remove(old.Namespace.Key(), id)
-	d.links = slices.DeleteFunc(d.links, func(l loci.Link) bool { return l.From == id || l.To == id })
-	for key, reply := range d.replies {
-		if reply.Record == id {
-			delete(d.replies, key)
-		}
-	}
+	d.links.erase(id)
+	d.replies.erase(id)
 	for _, n := range d.about[id] {
 		d.events[n].Payload, d.events[n].Nonce = nil, nil
 	}
@@ -244,9 +239,11 @@ func (d *tenant) put(p *loci.Put) {
 	}
 	if old := d.records[next.ID]; old != nil {
 		d.held.Remove(old.Sizes())
+		d.moments.Delete(momentOf(&old.Record))
 	}
 	d.held.Add(next.Sizes())
 	d.records[next.ID] = next
+	d.moments.Set(momentOf(&next.Record))
 	if next.Slot != "" {
 		d.slots.Set(slotOf(&next.Record))
 	}
@@ -258,6 +255,7 @@ func (d *tenant) putVectors(r *stored, v *loci.Vectors) {
 	r.vectors[v.Space] = quantize(v.Rows)
 	if d.active.IsZero() {
 		d.active = v.Space
+		d.reindex(v.Space) // now there is little, and later a search would do it while all others wait
 	}
 }
 

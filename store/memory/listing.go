@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -49,6 +48,15 @@ func (d *tenant) listed(f *loci.Filter, after *page.Record, order loci.Order) it
 			}
 		}
 	}
+	if !order.BySlot() && !sought(f) {
+		return func(yield func(*stored) bool) {
+			for r := range d.inTime(f, after, order) {
+				if f.Selects(&r.Record) && !yield(r) {
+					return
+				}
+			}
+		}
+	}
 	var out []*stored
 	for r := range d.candidates(f) {
 		if f.Selects(&r.Record) && (r.Slot != "" || !order.BySlot()) {
@@ -82,7 +90,20 @@ func (d *tenant) candidates(f *loci.Filter) iter.Seq[*stored] {
 	case f.Exact && len(f.Kinds) > 0 && !f.Slots.IsZero():
 		return d.inSlots(f, f.Slots, false)
 	}
-	return maps.Values(d.records)
+	return func(yield func(*stored) bool) {
+		for _, key := range d.reach(f) {
+			for r := range d.inNamespace(key) {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sought reports whether a filter names its records by id or slot, so that they need not be looked for.
+func sought(f *loci.Filter) bool {
+	return len(f.IDs) > 0 || f.Exact && len(f.Kinds) > 0 && (f.Slot != nil && *f.Slot != "" || !f.Slots.IsZero())
 }
 
 // withIDs yields the records of some ids, each once.

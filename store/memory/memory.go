@@ -35,15 +35,16 @@ var _ loci.Store = (*Store)(nil)
 type tenant struct {
 	mu      sync.RWMutex
 	records map[loci.ID]*stored
-	held    loci.Holding        // by all records
-	slots   *btree.BTreeG[slot] // in order of namespace, kind and slot
-	events  []loci.Event        // without the names of their namespaces
+	held    loci.Holding          // by all records
+	moments *btree.BTreeG[moment] // of all records, in order of namespace and time
+	slots   *btree.BTreeG[slot]   // in order of namespace, kind and slot
+	events  []loci.Event          // without the names of their namespaces
 	places  map[loci.Mark]*place
 	names   loci.NameKey
 	about   map[loci.ID][]int // places in events, by entity
 	head    loci.Hash         // of the last event
-	links   []loci.Link
-	replies map[string]loci.Reply
+	links   links
+	replies replies
 	index   *index.Index
 	active  loci.Space
 }
@@ -80,13 +81,20 @@ func (s slot) before(o slot) bool {
 func newTenant() *tenant {
 	return &tenant{
 		records: map[loci.ID]*stored{},
-		slots:   btree.NewBTreeGOptions(slot.before, btree.Options{NoLocks: true}),
+		moments: ordered(moment.before),
+		slots:   ordered(slot.before),
 		about:   map[loci.ID][]int{},
 		places:  map[loci.Mark]*place{},
 		names:   loci.NewNameKey(),
-		replies: map[string]loci.Reply{},
+		links:   newLinks(),
+		replies: newReplies(),
 		index:   index.New(loci.Space{}),
 	}
+}
+
+// ordered is an empty tree; whoever uses one holds the lock of its tenant.
+func ordered[T any](before func(a, b T) bool) *btree.BTreeG[T] {
+	return btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
 }
 
 // tenant finds a tenant's data; a tenant without data is empty.
@@ -157,7 +165,7 @@ func (s *Store) Holds(ctx context.Context, t loci.Tenant) (bool, error) {
 func (d *tenant) holds() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return len(d.records)+len(d.events)+len(d.replies) > 0
+	return len(d.records)+len(d.events)+len(d.replies.byKey) > 0
 }
 
 // Due implements [loci.Store]: a look at a tenant costs nothing here.

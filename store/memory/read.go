@@ -23,7 +23,9 @@ func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.F
 	data.mu.RLock()
 	for p.Vector != nil && data.index.Space() != p.Space {
 		data.mu.RUnlock()
+		data.mu.Lock()
 		data.reindex(p.Space)
+		data.mu.Unlock()
 		data.mu.RLock()
 	}
 	defer data.mu.RUnlock()
@@ -37,10 +39,11 @@ func (s *Store) Match(ctx context.Context, t loci.Tenant, p loci.Probe, f loci.F
 	})
 }
 
-// reindex builds the index for another space.
+// reindex builds the index for another space, unless it is for that one.
 func (d *tenant) reindex(space loci.Space) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	if d.index.Space() == space {
+		return
+	}
 	d.index = index.New(space)
 	for _, r := range d.records {
 		d.indexRecord(r)
@@ -69,14 +72,7 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Li
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	var out []loci.Link
-	for _, l := range data.links {
-		if l.From == id || l.To == id {
-			out = append(out, l)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b loci.Link) int { return a.At.Compare(b.At) })
-	return out, nil
+	return data.links.of(id), nil
 }
 
 // Linked implements [loci.RecordLister].
@@ -87,13 +83,7 @@ func (s *Store) Linked(ctx context.Context, t loci.Tenant, l loci.Link) (bool, e
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	return data.linked(&l), nil
-}
-
-func (d *tenant) linked(l *loci.Link) bool {
-	return slices.ContainsFunc(d.links, func(have loci.Link) bool {
-		return have.From == l.From && have.Type == l.Type && have.To == l.To
-	})
+	return data.links.has(l), nil
 }
 
 // Namespaces implements [loci.RecordLister].
@@ -104,15 +94,26 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	keys := map[string]bool{}
-	for r := range data.candidates(&f) {
-		if f.Selects(&r.Record) {
-			keys[r.Namespace.Key()] = true
-		}
-	}
 	var out []loci.Namespace
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		out = append(out, loci.NamespaceFromKey(key))
+	if sought(&f) {
+		keys := map[string]bool{}
+		for r := range data.candidates(&f) {
+			if f.Selects(&r.Record) {
+				keys[r.Namespace.Key()] = true
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			out = append(out, loci.NamespaceFromKey(key))
+		}
+		return out, nil
+	}
+	for _, key := range data.reach(&f) {
+		for r := range data.inNamespace(key) {
+			if f.Selects(&r.Record) {
+				out = append(out, loci.NamespaceFromKey(key))
+				break
+			}
+		}
 	}
 	return out, nil
 }
@@ -125,7 +126,7 @@ func (s *Store) Replied(ctx context.Context, t loci.Tenant, key string) (*loci.R
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	if reply, ok := data.replies[key]; ok {
+	if reply, ok := data.replies.byKey[key]; ok {
 		reply.Value = slices.Clone(reply.Value)
 		return &reply, nil
 	}
@@ -167,10 +168,11 @@ func (s *Store) Events(
 	data.mu.RLock()
 	defer data.mu.RUnlock()
 	var out []loci.Event
-	for _, e := range slices.Backward(data.events) {
-		if before > 0 && e.Seq >= before {
-			continue
-		}
+	behind := data.events // in order of their numbers, which begin at 1
+	if before > 0 {
+		behind = behind[:min(before-1, int64(len(behind)))]
+	}
+	for _, e := range slices.Backward(behind) {
 		if data.name(&e, f.Within); !f.Selects(&e) {
 			continue
 		}

@@ -43,14 +43,22 @@ func (s *Store) Unembedded(
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	var out []loci.Record
+	var lacking []*stored // the first ones, in order
+	place := func(r *stored, id loci.ID) int { return bytes.Compare(r.ID[:], id[:]) }
 	for _, r := range data.records {
-		if r.Live && len(r.Passages) > 0 && r.vectors[space] == nil && bytes.Compare(r.ID[:], after[:]) > 0 {
-			out = append(out, clone(&r.Record))
+		if !r.Live || len(r.Passages) == 0 || r.vectors[space] != nil || bytes.Compare(r.ID[:], after[:]) <= 0 {
+			continue
+		}
+		if n := len(lacking); n < limit || place(lacking[n-1], r.ID) > 0 {
+			at, _ := slices.BinarySearchFunc(lacking, r.ID, place)
+			lacking = slices.Insert(lacking[:min(n, limit-1)], at, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b loci.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	return out[:min(limit, len(out))], nil
+	var out []loci.Record
+	for _, r := range lacking {
+		out = append(out, clone(&r.Record))
+	}
+	return out, nil
 }
 
 // Spaces implements [loci.VectorStore].
