@@ -121,6 +121,7 @@ func ForgetStems() {
 	comparedWords.Lock()
 	clear(comparedWords.of)
 	comparedWords.Unlock()
+	forgetSketches()
 	stems.Lock()
 	defer stems.Unlock()
 	clear(stems.of)

@@ -276,7 +276,9 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	if broken == nil {
 		f.rows.Committing()
 		broken = t.exec("COMMIT")
-		f.rows.Committed()
+		if now, alone := f.rows.Committed(); alone && broken == nil && t.seq != 0 {
+			f.last.Store(&changedAt{now, t.seq})
+		}
 	}
 	if broken != nil {
 		t.forget()
