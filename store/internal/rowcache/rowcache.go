@@ -142,12 +142,14 @@ func (f *File) stands(mayDrop bool) (now State, known, stands bool) {
 	return now, known, known && now == f.state
 }
 
-// Look says in which state the file is.
+// Look says in which state the file is, also while a commit is on its way.
 func (f *File) Look() (now State, known bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	now, known, _ = f.stands(false)
-	return now, known
+	if f.closed {
+		return now, false
+	}
+	return f.look()
 }
 
 // Again is found for a row that was found already.
