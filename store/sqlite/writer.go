@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -24,6 +25,7 @@ type job struct {
 	first  bool // it comes before the others of its transaction
 	large  bool // it has a transaction of its own
 	more   bool // another one follows that waits for the wiping of what both erase
+	adds   bool // it only adds records, see [adds]
 	done   chan error
 	// taken decides between the writer, who starts the job, and its caller, who stops
 	// waiting: the first to set it wins.
@@ -67,6 +69,10 @@ type tx struct {
 
 	// erased is set when rows were erased, whose bytes must be wiped afterwards.
 	erased bool
+
+	counted *counting // what is added meanwhile; nil: the triggers count
+	written int       // statements that may have changed something, except for the number of the transaction
+	careful int       // transactions that are to have savepoints
 }
 
 // write runs a job in a transaction of its own outcome and returns when it is durable.
@@ -231,10 +237,20 @@ func (t *tx) limitPages(n int64) error {
 //
 // A job alone needs no savepoint, and a large one must do without: inside it SQLite keeps a
 // copy of every page that the job changes in a list, and walks through that list at the end
-// of most statements, so that the cost would grow with the square of the job.
+// of most statements, so that the cost would grow with the square of the job. Jobs that only
+// add records do without, too.
 func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
+	outcome, err := f.commitOnce(t, batch)
+	if errors.Is(err, errCarefully) {
+		outcome, err = f.commitOnce(t, batch)
+	}
+	return outcome, err
+}
+
+func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
+	defer f.restTriggers(false)
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
-	t.handed, t.unhanded = nil, 0
+	t.handed, t.unhanded, t.counted = nil, 0, nil
 	t.trim()
 	err := t.syncing(slices.ContainsFunc(batch, (*job).told))
 	if err == nil {
@@ -261,7 +277,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return 1
 	})
-	outcome, broken := t.runAll(batch)
+	outcome, broken := t.runAll(batch, t.together(batch))
 	if broken == nil && len(batch) == 1 && outcome[batch[0]] != nil {
 		t.forget()
 		f.touched.wiped = f.touched.wiped[:0]
@@ -269,6 +285,9 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 	}
 	if broken == nil && t.erased {
 		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
+	}
+	if broken == nil {
+		broken = t.endCounting()
 	}
 	if broken == nil {
 		broken = t.saveHead()
@@ -354,16 +373,22 @@ func allTaken(batch []*job) bool {
 	return true
 }
 
-// runAll runs the jobs whose callers still wait.
-func (t *tx) runAll(batch []*job) (outcome map[*job]error, broken error) {
+// runAll runs the jobs whose callers still wait. together: those that only add come first.
+func (t *tx) runAll(batch []*job, together bool) (outcome map[*job]error, broken error) {
 	outcome = make(map[*job]error, len(batch))
 	for _, j := range batch {
 		if !j.begun && !j.taken.CompareAndSwap(false, true) {
 			continue // its caller stopped waiting
 		}
 		j.begun = true
-		if broken == nil {
-			outcome[j], broken = t.runJob(j, len(batch) == 1)
+		switch {
+		case broken != nil:
+		case together && j.adds:
+			outcome[j], broken = t.addTogether(j)
+		default:
+			if broken = t.endCounting(); broken == nil {
+				outcome[j], broken = t.runJob(j, len(batch) == 1)
+			}
 		}
 	}
 	return outcome, broken
@@ -452,6 +477,7 @@ func (t *tx) nextSeq() (int64, error) {
 	if t.seq != 0 {
 		return t.seq, nil
 	}
+	defer func(before int) { t.written = before }(t.written) // one that nobody uses does no harm
 	err := t.row("UPDATE meta SET value = value + 1 WHERE key = 'seq' RETURNING value", nil, &t.seq)
 	return t.seq, err
 }
