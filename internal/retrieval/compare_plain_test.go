@@ -106,10 +106,10 @@ func TestPlainTextsAreComparedAsOthers(t *testing.T) {
 func TestALongPlainTextIsNotReadToItsEnd(t *testing.T) {
 	c := NewComparison("The service listens on port 80.")
 	beyond := strings.Repeat("tea ", maxCompared+1)
-	if !c.unlike(beyond + "日本", sketchKey{}) {
+	if !c.unlike(beyond+"日本", sketchKey{}) {
 		t.Error("a text of too many words is read on")
 	}
-	if c.unlike(beyond[4:] + "日本", sketchKey{}) {
+	if c.unlike(beyond[4:]+"日本", sketchKey{}) {
 		t.Error("a text of as many words as are compared is not read")
 	}
 }
