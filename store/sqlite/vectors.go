@@ -24,7 +24,10 @@ func (t *tx) space(s loci.Space) (number int64, err error) {
 	return number, err
 }
 
-const insertVector = "INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data"
+const (
+	insertVector  = "INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data"
+	countedVector = insertVector + countedHere
+)
 
 // putVectors stores vectors of a record; the first of all choose the active space.
 func (t *tx) putVectors(n int64, v *loci.Vectors) (space int64, data []byte, err error) {
@@ -36,7 +39,7 @@ func (t *tx) putVectors(n int64, v *loci.Vectors) (space int64, data []byte, err
 	}
 	insert := insertVector
 	if t.counted != nil {
-		insert += countedHere
+		insert = countedVector
 	}
 	err = t.exec(insert, n, space, data)
 	if err != nil || t.active != 0 {
