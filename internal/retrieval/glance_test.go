@@ -137,3 +137,19 @@ func TestCutWord(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is remembered of a text that was compared once words are forgotten.
+func TestSketchesAreForgotten(t *testing.T) {
+	defer ForgetStems()
+	older, newer := "Grandmother keeps seven beehives behind the orchard", "The certificate of the gateway expires in three weeks"
+	key := sketchKeyOf(older)
+	ForgetStems()
+	NewComparison(newer).With(older)
+	if _, known := sketchOf(key); !known {
+		t.Fatal("a text that was compared is not remembered")
+	}
+	ForgetStems()
+	if _, known := sketchOf(key); known {
+		t.Error("a text is remembered after words are forgotten")
+	}
+}
