@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/internal/seal"
@@ -32,14 +33,14 @@ type Decision[R any] struct {
 	Then   func()    // not nil: the change is a step. When it is made Then is called, and the write is decided again; the last one has Reply and Record
 }
 
-// Commit runs a write: it answers a repeated request with the stored reply, otherwise
-// lets decide read and decide, cuts and embeds new texts, applies the change, and starts over when
-// another writer was quicker. request identifies what was asked, as JSON. A nil request
-// is a step of a larger call, to which the handle's idempotency key does not belong.
+// Commit runs a write: it answers a repeated request with the stored reply, otherwise lets decide read and decide, cuts
+// and embeds new texts, applies the change, and starts over when another writer was quicker. request is what was asked,
+// as JSON. A nil request is a step of a larger call, to which the handle's idempotency key does not belong.
 func Commit[R any](
 	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
 ) (reply R, err error) {
 	e := m.engine
+	cores.Deepen(0)
 	key, fingerprint, err := m.idempotency(op, request)
 	if err != nil {
 		return reply, err

@@ -71,11 +71,23 @@ func Analyze(text string, yield func(Token)) { analyze(text, false, yield) }
 func analyze(text string, query bool, yield func(Token)) {
 	t := tokenizer{text: fold(text), yield: yield, query: query, opening: true}
 	t.languages = languagesOf(text, t.text)
+	if isPlain(t.text) {
+		t.plainSegments(firstSegment)
+		t.endChain()
+		return
+	}
 	for it := words.FromString(t.text); it.Next(); {
 		t.segment(it.Value(), it.Start())
 	}
 	t.endRun()
 	t.endChain()
+}
+
+// firstSegment is how long a text is up to the first of Unicode's word boundaries behind its beginning.
+func firstSegment(text string) int {
+	it := words.FromString(text)
+	it.Next()
+	return it.End()
 }
 
 // tokenizer is the state between the segments of a text. Positions are bytes of
@@ -296,11 +308,22 @@ func oneWord(segment string) bool {
 
 // cutWord returns the first word of letters in a text, and what follows it; "": there is none.
 func cutWord(text string) (word, rest string) {
-	start := strings.IndexFunc(text, unicode.IsLetter)
+	plain := 0
+	for plain < len(text) && text[plain] < utf8.RuneSelf && !isLetter(text[plain]) {
+		plain++
+	}
+	text = text[plain:]
+	start := strings.IndexFunc(text, unicode.IsLetter) // mostly 0
 	if start < 0 {
 		return "", ""
 	}
 	text = text[start:]
+	for plain = 0; plain < len(text) && isLetter(text[plain]); {
+		plain++
+	}
+	if plain == len(text) || text[plain] < utf8.RuneSelf {
+		return text[:plain], text[plain:]
+	}
 	if end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
 		return text[:end], text[end:]
 	}

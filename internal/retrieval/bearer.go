@@ -53,6 +53,9 @@ var wordsOfRoles = sync.OnceValue(func() map[string][]string {
 // rolesOf are the terms under which texts stand that say who has the role that a word of a query names, which
 // may follow a possessive.
 func rolesOf(word string, owned bool) (terms []string) {
+	if !roleGlance.may(word) {
+		return nil
+	}
 	roles := roleOf[word]
 	if owned {
 		roles = cmp.Or(broadRoles[word], roles)
@@ -97,6 +100,8 @@ var roleOf = wordMap(`daughter daughters tochter fille hija filha figlia dochter
 	horse pony pferd cheval caballo=horse rabbit kaninchen lapin conejo=rabbit parrot papagei perroquet loro=parrot
 	hamster=hamster tortoise turtle schildkrote tortue tortuga=tortoise`)
 
+var roleGlance = glanceOf(roleOf, broadRoles)
+
 // broadRoles are words of queries that stand for several roles. Without a possessive they are anybody's.
 var broadRoles = wordLists(`child children kid kids kind kinder enfant enfants hijos filhos figli: daughter son
 	sibling siblings geschwister: brother sister
@@ -126,7 +131,11 @@ var possessives = wordSet(fold(`my our mein meine meinen meinem meiner unser uns
 var othersPossessives = wordSet("her his their your ihr ihre ihren ihrem sein seine seinen seinem dein deine son sa leur su sus suo sua zijn haar jouw")
 
 // owns reports whether a word of a query is a possessive.
-func owns(word string) bool { return possessives[word] || othersPossessives[word] }
+func owns(word string) bool {
+	return ownGlance.may(word) && (possessives[word] || othersPossessives[word])
+}
+
+var ownGlance = glanceOf(possessives, othersPossessives)
 
 // qualities may stand between a possessive and a role.
 var qualities = wordSet(`best good old older oldest eldest elder young younger youngest little big kid twin middle late dear

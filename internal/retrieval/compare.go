@@ -48,7 +48,14 @@ func NewComparison(newer string) *Comparison {
 
 // With is what [Compare] says of the text and an older one.
 func (c *Comparison) With(older string) Relation {
-	if c.unlike(older) {
+	key := sketchKeyOf(older)
+	if s, known := sketchOf(key); known {
+		if c.unlikeAtOnce(s) {
+			return Unrelated
+		}
+		key = sketchKey{} // it is remembered already
+	}
+	if c.unlike(older, key) {
 		return Unrelated
 	}
 	return c.apart(older)

@@ -125,9 +125,9 @@ func plainValue[T string | []byte](word T) int {
 }
 
 // unlike reports whether an older text is Unrelated for a reason for which nearly all are: each of the two says
-// what the other does not, and more than [corrects] ever replaces; or it is too long. It makes nothing of the text.
-// false: nothing is known.
-func (c *Comparison) unlike(older string) bool {
+// what the other does not, and more than [corrects] ever replaces; or it is too long. It makes nothing of the text
+// but a sketch, which is kept if there is a key. false: nothing is known.
+func (c *Comparison) unlike(older string, key sketchKey) bool {
 	if c.changing || len(c.words) == 0 || len(c.words) > maxCompared {
 		return false
 	}
@@ -159,14 +159,19 @@ func (c *Comparison) unlike(older string) bool {
 			if k.loose {
 				a.loose++
 			}
-			switch {
-			case k.negation || k.function:
-			case c.terms&(1<<k.bit) != 0 && c.match(k.term, &matched):
+			if k.negation || k.function {
+				continue
+			}
+			a.terms |= 1 << k.bit
+			if c.terms&(1<<k.bit) != 0 && c.match(k.term, &matched) {
 				added--
-			default:
+			} else {
 				removed++
 			}
 		}
+	}
+	if key != (sketchKey{}) {
+		a.remember(key, words)
 	}
 	return removed > 0 && added > 0 && !mayReplace(&a, &c.comparison, removed, added)
 }

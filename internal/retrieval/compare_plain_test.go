@@ -45,7 +45,7 @@ func changed(rng *rand.Rand, text string) string {
 // What is quick for texts of ASCII says what is said of any text.
 func TestPlainTextsAreComparedAsOthers(t *testing.T) {
 	rng, found := rand.New(rand.NewPCG(1, 2)), map[Relation]int{}
-	decided := 0
+	decided, atOnce := 0, 0
 	for range 50_000 {
 		older := oddText(rng)
 		newer := oddText(rng)
@@ -72,15 +72,33 @@ func TestPlainTextsAreComparedAsOthers(t *testing.T) {
 		}
 		c := NewComparison(newer)
 		want := c.apart(older)
-		if c.unlike(older) {
+		if got := c.With(older); got != want {
+			t.Fatalf("%q is %s to %q; want %s", older, got, newer, want)
+		}
+		if s, known := sketchOf(sketchKeyOf(older)); known && c.unlikeAtOnce(s) {
+			if atOnce++; want != Unrelated {
+				t.Fatalf("by its sketch %q is unlike %q; want %s", older, newer, want)
+			}
+		}
+		if of := compared(older, fold); len(of.words) > 0 && len(of.words) <= maxCompared { // as what is saved is remembered
+			s, known := sketchOf(sketchKeyOf(older))
+			if _, plain := foldPlain(older); plain && known && (s != sketch{of.terms, uint16(of.loose)}) {
+				t.Fatalf("the sketch of %q is %v; want %v", older, s, of)
+			}
+			of.remember(sketchKeyOf(older), len(of.words))
+			if got := c.With(older); got != want {
+				t.Fatalf("by the sketch of a saved text %q is %s to %q; want %s", older, got, newer, want)
+			}
+		}
+		if c.unlike(older, sketchKey{}) {
 			if decided++; want != Unrelated {
 				t.Fatalf("%q is unlike %q; want %s", older, newer, want)
 			}
 		}
 		found[want]++
 	}
-	if decided < 5_000 || found[Same] < 1000 || found[Changed] < 100 || found[Rephrased] < 1000 {
-		t.Errorf("of 50,000 texts %d are decided quickly, and found are %v", decided, found)
+	if decided < 5_000 || atOnce < 2_000 || found[Same] < 1000 || found[Changed] < 100 || found[Rephrased] < 1000 {
+		t.Errorf("of 50,000 texts %d are decided quickly, %d by their sketches, and found are %v", decided, atOnce, found)
 	}
 }
 
@@ -88,10 +106,10 @@ func TestPlainTextsAreComparedAsOthers(t *testing.T) {
 func TestALongPlainTextIsNotReadToItsEnd(t *testing.T) {
 	c := NewComparison("The service listens on port 80.")
 	beyond := strings.Repeat("tea ", maxCompared+1)
-	if !c.unlike(beyond + "日本") {
+	if !c.unlike(beyond+"日本", sketchKey{}) {
 		t.Error("a text of too many words is read on")
 	}
-	if c.unlike(beyond[4:] + "日本") {
+	if c.unlike(beyond[4:]+"日本", sketchKey{}) {
 		t.Error("a text of as many words as are compared is not read")
 	}
 }
@@ -101,7 +119,7 @@ func TestWhatTellsOfAChangeIsTakenApart(t *testing.T) {
 	older := "Grandmother keeps seven beehives behind the orchard and sells honey at the village market every autumn morning"
 	for verb, want := range map[string]bool{"moved": false, "cooked": true} {
 		c := NewComparison("Aunt Agnes " + verb + " near Hamburg with both dogs, three cats, her piano, old books and two fridges")
-		if got := c.unlike(older); got != want {
+		if got := c.unlike(older, sketchKey{}); got != want {
 			t.Errorf("%s: unlike at a glance %v; want %v", verb, got, want)
 		}
 	}
@@ -111,7 +129,7 @@ func TestWhatTellsOfAChangeIsTakenApart(t *testing.T) {
 func TestComparingPlainTextsMakesNothing(t *testing.T) {
 	older := "Deploys to the staging cluster failed twice on Tuesday because certificates had expired during the night shift"
 	c := NewComparison("Grandmother keeps seven beehives behind the orchard and sells honey at the village market every autumn morning")
-	if !c.unlike(older) {
+	if !c.unlike(older, sketchKey{}) {
 		t.Fatal("the two are not unlike")
 	}
 	if n := testing.AllocsPerRun(100, func() { c.With(older) }); n != 0 {

@@ -20,6 +20,7 @@ func (k Keyed) value() string {
 // sentence, "My favorite color is blue": it is compared with and without its key.
 func (k Keyed) Relations() func(older Keyed) Relation {
 	text := NewComparison(k.Text)
+	text.remember(sketchKeyOf(k.Text), len(text.words)) // others will be compared with it
 	return func(older Keyed) Relation {
 		r := text.With(older.Text)
 		if older.Key == "" && k.Key == "" {

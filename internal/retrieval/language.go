@@ -88,6 +88,8 @@ var smallIn = func() map[string]uint8 {
 	return in
 }()
 
+var smallGlance = glanceOf(smallIn)
+
 const inEnglish = 1 << 7
 
 // languagesOf are the indices of the languages that a text may be in, from its first words:
@@ -166,6 +168,9 @@ func smallMask(word string) uint8 {
 		if low[i] = word[i]; 'A' <= word[i] && word[i] <= 'Z' {
 			low[i] |= 0x20
 		}
+	}
+	if !smallGlance.may(string(low[:len(word)])) {
+		return 0
 	}
 	return smallIn[string(low[:len(word)])]
 }
@@ -254,7 +259,14 @@ func isLatinWord(word string) bool {
 
 // strip takes off the first of the endings that a word has if least letters stay.
 func strip(word string, least int, endings ...string) string {
+	if word == "" {
+		return word
+	}
+	last := word[len(word)-1]
 	for _, ending := range endings {
+		if ending[len(ending)-1] != last { // most
+			continue
+		}
 		if rest, ok := strings.CutSuffix(word, ending); ok && len(rest) >= least {
 			return rest
 		}
@@ -358,7 +370,26 @@ func frenchStem(word string) string {
 	if rest == word && !strings.HasSuffix(word, "ment") {
 		rest = strip(word, 4, "ent")
 	}
-	return strip(french.Stem(rest, true), 4, "r")
+	if !staysFrench(rest) {
+		rest = french.Stem(rest, true)
+	}
+	return strip(rest, 4, "r")
+}
+
+// staysFrench reports whether a word has no ending that the stemmer takes off, by its last letter.
+func staysFrench(word string) bool { return plainEnding(word, "bcdghjkmopquvw") }
+
+// plainEnding reports whether a word is of small English letters and ends with one of some.
+func plainEnding(word, letters string) bool {
+	if word == "" || strings.IndexByte(letters, word[len(word)-1]) < 0 {
+		return false
+	}
+	for i := range len(word) {
+		if !isSmallLetter(word[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // spanishStem takes off what number, gender, persons and times add, but no i alone: few Spanish words end with

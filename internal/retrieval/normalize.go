@@ -18,7 +18,7 @@ import (
 //   - Russian and Arabic words are stemmed, by their script;
 //   - whatever has a digit or a sign, or another letter outside of a–z, stays as it is.
 func Normalize(token string) (term string, stop bool) {
-	if stopWords[token] {
+	if stopGlance.may(token) && stopWords[token] {
 		return token, true
 	}
 	for i := range len(token) {
@@ -94,6 +94,8 @@ var stopWords = wordSet(`a an the and or but if of at by for with about to from 
 	this that these those what which who whom whose when where why how
 	as so than then there here can could will would shall should may might must
 	just also very too some any such`)
+
+var stopGlance = glanceOf(stopWords)
 
 // travelled are stems that British English doubles the last letter of.
 var travelled = map[string]string{"travell": "travel", "cancell": "cancel", "modell": "model", "labell": "label", "levell": "level",

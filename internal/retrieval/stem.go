@@ -90,7 +90,15 @@ func formsOf(term, word string) string {
 // safe for concurrent use.
 func Stem(word string) string { return cachedStem('e', word, englishStem) }
 
-func englishStem(word string) string { return english.Stem(word, true) }
+func englishStem(word string) string {
+	if staysEnglish(word) {
+		return word
+	}
+	return english.Stem(word, true)
+}
+
+// staysEnglish reports whether a word has no ending that the stemmer takes off, by its last letter.
+func staysEnglish(word string) bool { return plainEnding(word, "abfhjkopquvwxz") }
 
 func cachedStem(language byte, word string, stem func(string) string) string {
 	stems.RLock()
@@ -121,6 +129,7 @@ func ForgetStems() {
 	comparedWords.Lock()
 	clear(comparedWords.of)
 	comparedWords.Unlock()
+	forgetSketches()
 	stems.Lock()
 	defer stems.Unlock()
 	clear(stems.of)

@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -65,8 +66,12 @@ func (r *TraitReader) Read(t *Token) {
 	case t.Kind == Name && word == "MAY":
 		r.found |= HasTime
 	case t.Kind == Word:
-		r.person(word)
 		r.counting = digital(word)
+		if !r.counting && !traitGlance().may(word) {
+			r.pointing, r.spanning = false, false
+			return
+		}
+		r.person(word)
 		switch {
 		case r.counting:
 			r.found |= HasNumber
@@ -81,6 +86,19 @@ func (r *TraitReader) Read(t *Token) {
 		r.pointing, r.spanning = pointers[word], spans[word]
 	}
 }
+
+// traitGlance tells of most words that they say nothing of a text's traits.
+var traitGlance = sync.OnceValue(func() *glance {
+	g := glanceOf(amounts, moments, pointers, spans)
+	for _, more := range []*glance{glanceOf(numbers), glanceOf(pronouns)} {
+		for n := range more {
+			for first := range more[n] {
+				g[n][first] |= more[n][first]
+			}
+		}
+	}
+	return g
+})
 
 // person takes in a word that may be a pronoun.
 func (r *TraitReader) person(word string) {

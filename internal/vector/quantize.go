@@ -73,7 +73,12 @@ func code(x, scale float32) int8 {
 	if scale == 0 {
 		return 0
 	}
-	return int8(min(127, max(-127, math.RoundToEven(float64(x)/float64(scale)))))
+	steps := float64(x) / float64(scale)
+	return int8(min(127, max(-127, int((steps+toEven)-toEven))))
 }
+
+// toEven rounds a small number to an integer, and half of one to an even integer, when it is added and taken off again:
+// above it numbers have no fractions. math.RoundToEven asks each time what the processor can do.
+const toEven = 3 << 51
 
 func validScale(scale float32) bool { return scale >= 0 && scale <= math.MaxFloat32 }

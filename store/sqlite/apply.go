@@ -40,7 +40,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	}
 	err = f.do(ctx, &job{
 		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
-		large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
+		large: len(c.Put)+len(c.Erase) > largeChange, adds: adds(&c), more: c.More, done: make(chan error, 1),
 	})
 	switch {
 	case err != nil || c.More:
@@ -65,8 +65,12 @@ func (t *tx) apply(c *loci.Change) error {
 
 // change makes a change that may be made; quiet are the erases without an event.
 func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
-	if err := t.putReply(c); err != nil {
-		return err
+	// What only adds records stores its reply last: mostly it is refused for a record, and then nothing is written.
+	last := adds(c)
+	if !last {
+		if err := t.putReply(c); err != nil {
+			return err
+		}
 	}
 	if err := t.eraseAll(c.Erase, quiet); err != nil {
 		return err
@@ -94,6 +98,9 @@ func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 		if err := t.link(&c.Links[i]); err != nil {
 			return err
 		}
+	}
+	if last {
+		return t.putReply(c)
 	}
 	return nil
 }
@@ -242,21 +249,26 @@ func (t *tx) put(p *loci.Put) error {
 		return err
 	}
 	if isNew(p) {
-		n, err := t.insertRow(insertRow, appendRow(nil, r, namespace, seq)...)
+		insert := insertRow
+		if t.counted != nil {
+			insert = countedRow
+		}
+		n, err := t.insertRow(insert, appendRow(nil, r, namespace, seq)...)
 		if err != nil {
 			return conflictOr(err)
 		}
-		return t.beside(n, p)
+		return t.beside(n, namespace, p)
 	}
 	n, err := t.update(p, namespace, seq)
 	if err != nil {
 		return err
 	}
-	return t.putCoded(n, p)
+	_, err = t.putCoded(n, p)
+	return err
 }
 
-// putCoded stores the vectors of a record, and hands it to the index.
-func (t *tx) putCoded(n int64, p *loci.Put) error {
+// putCoded stores the vectors of a record, and hands it to the index. spaces are those of the vectors.
+func (t *tx) putCoded(n int64, p *loci.Put) (spaces []int64, err error) {
 	r := &p.Record
 	var vectors []coded
 	for i := range p.Vectors {
@@ -264,14 +276,14 @@ func (t *tx) putCoded(n int64, p *loci.Put) error {
 			break
 		}
 		v := &p.Vectors[i]
-		data, err := t.putVectors(n, v)
+		space, data, err := t.putVectors(n, v)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		vectors = append(vectors, coded{v.Space, data})
+		vectors, spaces = append(vectors, coded{v.Space, data}), append(spaces, space)
 	}
 	t.handPut(p, vectors)
-	return nil
+	return spaces, nil
 }
 
 // putHistory files earlier states of an imported record.

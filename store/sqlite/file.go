@@ -89,6 +89,8 @@ type file struct {
 
 	pool     *rowcache.Pool // of the store
 	watching int64          // the number of rows, see [watched]
+	handle   uintptr        // where SQLite has the writing connection; 0: not known
+	several  bool           // the last batch had more than one job; the writer alone uses it
 
 	meter   *meter.Meter    // of the store
 	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests

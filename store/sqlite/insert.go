@@ -16,7 +16,8 @@ var (
 	insertRow = `INSERT INTO record (id, kind, namespace, slot, version, seq, live, created_at, updated_at, expires_at, uses, used_at, text, passages, passage_count, tags, attributes, body,
 		scope, status, confidence, decay_rate, decay_from, ends_at, due_at, sequence, position, heading)
 		VALUES (?` + strings.Repeat(", ?", insertedColumns-1) + ")"
-	insertRows = insertRow + strings.Repeat(", (?"+strings.Repeat(", ?", insertedColumns-1)+")", manyInserted-1)
+	insertRows              = insertRow + strings.Repeat(", (?"+strings.Repeat(", ?", insertedColumns-1)+")", manyInserted-1)
+	countedRow, countedRows = insertRow + countedHere, insertRows + countedHere
 )
 
 // isNew reports whether a record is inserted: an imported one may come with earlier states.
@@ -49,12 +50,20 @@ func (t *tx) insertMany(puts []loci.Put) (n int, err error) {
 		}
 		args = appendRow(args, r, at.n, seq)
 	}
-	last, err := t.insertRow(insertRows, args...)
+	insert := insertRows
+	if t.counted != nil {
+		insert = countedRows
+	}
+	last, err := t.insertRow(insert, args...)
 	if err != nil {
 		return 0, conflictOr(err)
 	}
 	for i := range puts {
-		if err := t.beside(last-int64(len(puts)-1-i), &puts[i]); err != nil {
+		at, err := t.place(puts[i].Record.Namespace, true)
+		if err == nil {
+			err = t.beside(last-int64(len(puts)-1-i), at.n, &puts[i])
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -62,13 +71,17 @@ func (t *tx) insertMany(puts []loci.Put) (n int, err error) {
 }
 
 // beside stores what comes with a new record.
-func (t *tx) beside(n int64, p *loci.Put) error {
+func (t *tx) beside(n, namespace int64, p *loci.Put) error {
 	if p.History != nil {
 		if err := t.putHistory(n, p.History); err != nil {
 			return err
 		}
 	}
-	return t.putCoded(n, p)
+	spaces, err := t.putCoded(n, p)
+	if err == nil && t.counted != nil {
+		t.counted.put(&p.Record, namespace, spaces)
+	}
+	return err
 }
 
 // appendRow adds the values of a record's row.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // A statement is a prepared one of the writing connection, which one goroutine uses. It
@@ -103,9 +104,17 @@ func (s *statement) forget() {
 func (t *tx) exec(query string, args ...any) error {
 	s, err := t.stmt(query)
 	if err == nil {
-		_, err = s.run(args)
+		_, err = t.wrote(s.run(args))
 	}
 	return err
+}
+
+// wrote counts a statement that did what it should.
+func (t *tx) wrote(result driver.Result, err error) (driver.Result, error) {
+	if err == nil {
+		t.written++
+	}
+	return result, err
 }
 
 // execCount returns how many rows were changed.
@@ -114,7 +123,7 @@ func (t *tx) execCount(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.run(args)
+	result, err := t.wrote(s.run(args))
 	if err != nil {
 		return 0, err
 	}
@@ -127,7 +136,7 @@ func (t *tx) insertRow(query string, args ...any) (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	result, err := s.run(args)
+	result, err := t.wrote(s.run(args))
 	if err != nil {
 		return 0, err
 	}
@@ -141,6 +150,9 @@ func (t *tx) row(query string, args []any, dest ...any) (err error) {
 		return err
 	}
 	defer s.forget()
+	if !strings.HasPrefix(query, "SELECT") {
+		t.written++
+	}
 	rows, values, err := s.ask(args, len(dest))
 	if err != nil {
 		return err
@@ -169,6 +181,9 @@ func (t *tx) rows(query string, args []any, columns int, row func([]driver.Value
 		return err
 	}
 	defer s.forget()
+	if !strings.HasPrefix(query, "SELECT") {
+		t.written++
+	}
 	rows, values, err := s.ask(args, columns)
 	if err != nil {
 		return err

@@ -160,7 +160,7 @@ func (o *numbered[T]) leave(number int64) {
 	o.at.Store(&now)
 }
 
-// registerTaker makes takeFunction and watchFunction known to all connections opened from then on.
+// registerTaker makes takeFunction and what watches known to all connections opened from then on.
 func registerTaker() int32 {
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -168,6 +168,9 @@ func registerTaker() int32 {
 		code := addFunction(tls, db, takeFunction, -1, 0, address(takeStep), address(takeFinal))
 		if code == sqlite3.SQLITE_OK {
 			code = addFunction(tls, db, watchFunction, 1, address(watchStep), 0, 0)
+		}
+		if code == sqlite3.SQLITE_OK {
+			code = addFunction(tls, db, handleFunction, 0, address(handleStep), 0, 0)
 		}
 		return code
 	}))

@@ -24,20 +24,28 @@ func (t *tx) space(s loci.Space) (number int64, err error) {
 	return number, err
 }
 
+const (
+	insertVector  = "INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data"
+	countedVector = insertVector + countedHere
+)
+
 // putVectors stores vectors of a record; the first of all choose the active space.
-func (t *tx) putVectors(n int64, v *loci.Vectors) (data []byte, err error) {
-	space, err := t.space(v.Space)
-	if err != nil {
-		return nil, err
+func (t *tx) putVectors(n int64, v *loci.Vectors) (space int64, data []byte, err error) {
+	if space, err = t.space(v.Space); err != nil {
+		return 0, nil, err
 	}
 	for _, row := range v.Rows {
 		data = append(data, vector.Quantize(row)...)
 	}
-	err = t.exec("INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data", n, space, data)
-	if err != nil || t.active != 0 {
-		return data, err
+	insert := insertVector
+	if t.counted != nil {
+		insert = countedVector
 	}
-	return data, t.setActive(space)
+	err = t.exec(insert, n, space, data)
+	if err != nil || t.active != 0 {
+		return space, data, err
+	}
+	return space, data, t.setActive(space)
 }
 
 func (t *tx) setActive(space int64) error {
@@ -104,7 +112,7 @@ func (s *Store) PutVectors(ctx context.Context, t loci.Tenant, vectors []loci.Re
 			if err != nil {
 				return err
 			}
-			if _, err := tx.putVectors(n, &v.Vectors); err != nil {
+			if _, _, err := tx.putVectors(n, &v.Vectors); err != nil {
 				return err
 			}
 		}

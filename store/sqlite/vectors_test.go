@@ -19,7 +19,7 @@ func TestFailedJobChoosesNoSpace(t *testing.T) {
 	seen := int64(-1)
 	batch := []*job{
 		{done: make(chan error, 1), run: func(tx *tx) error {
-			_, err := tx.putVectors(1, &loci.Vectors{Space: loci.Space{Model: "m", Dims: 2}, Rows: [][]float32{{0, 1}}})
+			_, _, err := tx.putVectors(1, &loci.Vectors{Space: loci.Space{Model: "m", Dims: 2}, Rows: [][]float32{{0, 1}}})
 			return errors.Join(err, errors.New("and then it failed"))
 		}},
 		{done: make(chan error, 1), run: func(tx *tx) error {

@@ -23,6 +23,9 @@ const keptMemory = 6 << 20
 // It returns where the header lies; 0: nowhere.
 const watchFunction = "loci_watch"
 
+// handleFunction returns where SQLite has the connection that calls it.
+const handleFunction = "loci_handle"
+
 // watched are those that are told, by number.
 var watched numbered[*rowcache.File]
 
@@ -61,10 +64,10 @@ func (f *file) watch(ctx context.Context) error {
 	var head logHead
 	f.rows = f.pool.Open(func() (rowcache.State, bool) { return head.look() })
 	f.watching = watched.enter(f.rows)
-	var at int64
-	const query = "SELECT " + watchFunction + "(?) FROM meta WHERE key = 'seq'" // of a table, so that the log is open
-	err := f.writeConn.QueryRowContext(ctx, query, f.watching).Scan(&at)
-	head = logHead(at)
+	var at, db int64
+	const query = "SELECT " + watchFunction + "(?), " + handleFunction + "() FROM meta WHERE key = 'seq'" // of a table, so that the log is open
+	err := f.writeConn.QueryRowContext(ctx, query, f.watching).Scan(&at, &db)
+	head, f.handle = logHead(at), uintptr(db)
 	return err
 }
 
@@ -110,6 +113,11 @@ func watchStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 	db := sqlite3.Xsqlite3_context_db_handle(tls, call)
 	sqlite3.Xsqlite3_update_hook(tls, db, address(rowChanged), uintptr(number))
 	sqlite3.Xsqlite3_result_int64(tls, call, int64(headOf(tls, db)))
+}
+
+// handleStep is called by SQLite for handleFunction.
+func handleStep(tls *libc.TLS, call uintptr, _ int32, _ uintptr) {
+	sqlite3.Xsqlite3_result_int64(tls, call, int64(sqlite3.Xsqlite3_context_db_handle(tls, call)))
 }
 
 // headOf asks SQLite where it has the header of a connection's log.

@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -24,6 +26,7 @@ type job struct {
 	first  bool // it comes before the others of its transaction
 	large  bool // it has a transaction of its own
 	more   bool // another one follows that waits for the wiping of what both erase
+	adds   bool // it only adds records, see [adds]
 	done   chan error
 	// taken decides between the writer, who starts the job, and its caller, who stops
 	// waiting: the first to set it wins.
@@ -67,6 +70,10 @@ type tx struct {
 
 	// erased is set when rows were erased, whose bytes must be wiped afterwards.
 	erased bool
+
+	counted *counting // what is added meanwhile; nil: the triggers count
+	written int       // statements that may have changed something, except for the number of the transaction
+	careful int       // transactions that are to have savepoints
 }
 
 // write runs a job in a transaction of its own outcome and returns when it is durable.
@@ -117,9 +124,26 @@ func (f *file) writer() {
 	}
 }
 
-// gather takes what else is waiting.
+// maxYields bounds how often the writer lets others go ahead before it begins a transaction.
+const maxYields = 4
+
+// gather takes what else is waiting. Where several write at once, those that are about to do so come first: what a
+// transaction costs is shared by all of it. It waits for none that is not ready to run.
 func (f *file) gather(first *job) []*job {
-	batch := []*job{first}
+	batch := f.waiting([]*job{first})
+	for yields := 0; yields < maxYields && (len(batch) > 1 || f.several) && len(batch) < maxBatch; yields++ {
+		before := len(batch)
+		runtime.Gosched()
+		if batch = f.waiting(batch); len(batch) == before {
+			break
+		}
+	}
+	f.several = len(batch) > 1
+	return batch
+}
+
+// waiting adds to a batch what is in the queue.
+func (f *file) waiting(batch []*job) []*job {
 	for len(batch) < maxBatch {
 		select {
 		case j := <-f.queue:
@@ -231,10 +255,20 @@ func (t *tx) limitPages(n int64) error {
 //
 // A job alone needs no savepoint, and a large one must do without: inside it SQLite keeps a
 // copy of every page that the job changes in a list, and walks through that list at the end
-// of most statements, so that the cost would grow with the square of the job.
+// of most statements, so that the cost would grow with the square of the job. Jobs that only
+// add records do without, too.
 func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
+	outcome, err := f.commitOnce(t, batch)
+	if errors.Is(err, errCarefully) {
+		outcome, err = f.commitOnce(t, batch)
+	}
+	return outcome, err
+}
+
+func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
+	defer f.restTriggers(false)
 	t.seq, t.erased, t.headKnown, t.headMoved = 0, false, false, false
-	t.handed, t.unhanded = nil, 0
+	t.handed, t.unhanded, t.counted = nil, 0, nil
 	t.trim()
 	err := t.syncing(slices.ContainsFunc(batch, (*job).told))
 	if err == nil {
@@ -261,7 +295,7 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return 1
 	})
-	outcome, broken := t.runAll(batch)
+	outcome, broken := t.runAll(batch, t.together(batch))
 	if broken == nil && len(batch) == 1 && outcome[batch[0]] != nil {
 		t.forget()
 		f.touched.wiped = f.touched.wiped[:0]
@@ -271,12 +305,17 @@ func (f *file) commit(t *tx, batch []*job) (map[*job]error, error) {
 		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
 	}
 	if broken == nil {
+		broken = t.endCounting()
+	}
+	if broken == nil {
 		broken = t.saveHead()
 	}
 	if broken == nil {
 		f.rows.Committing()
 		broken = t.exec("COMMIT")
-		f.rows.Committed()
+		if now, alone := f.rows.Committed(); alone && broken == nil && t.seq != 0 {
+			f.last.Store(&changedAt{now, t.seq})
+		}
 	}
 	if broken != nil {
 		t.forget()
@@ -352,16 +391,22 @@ func allTaken(batch []*job) bool {
 	return true
 }
 
-// runAll runs the jobs whose callers still wait.
-func (t *tx) runAll(batch []*job) (outcome map[*job]error, broken error) {
+// runAll runs the jobs whose callers still wait. together: those that only add come first.
+func (t *tx) runAll(batch []*job, together bool) (outcome map[*job]error, broken error) {
 	outcome = make(map[*job]error, len(batch))
 	for _, j := range batch {
 		if !j.begun && !j.taken.CompareAndSwap(false, true) {
 			continue // its caller stopped waiting
 		}
 		j.begun = true
-		if broken == nil {
-			outcome[j], broken = t.runJob(j, len(batch) == 1)
+		switch {
+		case broken != nil:
+		case together && j.adds:
+			outcome[j], broken = t.addTogether(j)
+		default:
+			if broken = t.endCounting(); broken == nil {
+				outcome[j], broken = t.runJob(j, len(batch) == 1)
+			}
 		}
 	}
 	return outcome, broken
@@ -450,6 +495,7 @@ func (t *tx) nextSeq() (int64, error) {
 	if t.seq != 0 {
 		return t.seq, nil
 	}
+	defer func(before int) { t.written = before }(t.written) // one that nobody uses does no harm
 	err := t.row("UPDATE meta SET value = value + 1 WHERE key = 'seq' RETURNING value", nil, &t.seq)
 	return t.seq, err
 }

@@ -39,7 +39,7 @@ func TestFailedWritesLeaveNoNumbers(t *testing.T) {
 	c = in("shared")
 	jobs := []*job{{run: failing("shared")}, {run: func(tx *tx) error { return tx.apply(&c) }}}
 	must(t, f.write(ctx, func(tx *tx) error {
-		outcome, broken := tx.runAll(jobs)
+		outcome, broken := tx.runAll(jobs, false)
 		if !errors.Is(outcome[jobs[0]], failed) || outcome[jobs[1]] != nil {
 			t.Errorf("outcomes %v", outcome)
 		}

@@ -96,6 +96,7 @@ type File struct {
 	all     bool // more was touched than these
 	listed  bool // what lists show was
 	hidden  bool // what is touched now is shown by no list
+	stood   bool // the state was known when it began
 }
 
 type row struct {
@@ -141,12 +142,14 @@ func (f *File) stands(mayDrop bool) (now State, known, stands bool) {
 	return now, known, known && now == f.state
 }
 
-// Look says in which state the file is.
+// Look says in which state the file is, also while a commit is on its way.
 func (f *File) Look() (now State, known bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	now, known, _ = f.stands(false)
-	return now, known
+	if f.closed {
+		return now, false
+	}
+	return f.look()
 }
 
 // Again is found for a row that was found already.
@@ -268,9 +271,8 @@ func (f *File) Begin() {
 	f.touched, f.all, f.listed = f.touched[:0], false, false
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, _, stands := f.stands(true); !stands { // what is kept cannot be held against what comes of it
-		f.all = true
-	}
+	_, _, f.stood = f.stands(true)
+	f.all = !f.stood // what is kept cannot be held against what comes of it
 }
 
 // Touched says that the transaction has changed a row, made one or removed one.
@@ -303,12 +305,13 @@ func (f *File) Committing() {
 }
 
 // Committed is called after a commit, or the attempt of one, and before anybody is told. What it touched is gone
-// then. If another process has committed since, all is.
-func (f *File) Committed() {
+// then. If another process has committed since, all is. alone: the file is as this commit left it, in the state now;
+// nobody else has committed since the transaction began.
+func (f *File) Committed() (now State, alone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || !f.committing {
-		return
+		return now, false
 	}
 	f.committing = false
 	next := f.state
@@ -317,6 +320,7 @@ func (f *File) Committed() {
 	if !known || f.all || now != f.state && now[changes] != next[changes] {
 		f.drop()
 	}
+	alone = known && f.stood && now[changes] == next[changes]
 	f.state = now
 	for _, n := range f.touched {
 		if at, kept := f.numbered[n]; kept {
@@ -326,6 +330,7 @@ func (f *File) Committed() {
 	if f.listed {
 		f.dropLists()
 	}
+	return now, alone
 }
 
 // Close lets go of all that is kept. Nothing is kept or found from then on.

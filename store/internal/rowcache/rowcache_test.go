@@ -316,3 +316,34 @@ func TestConcurrentUse(t *testing.T) {
 	close(done)
 	all.Wait()
 }
+
+// A commit is alone if the file was known when it began, and nobody else has committed since.
+func TestWhoseCommitWasTheLast(t *testing.T) {
+	_, d, f := newFile(1 << 20)
+	for name, one := range map[string]struct {
+		others int
+		lost   bool
+		alone  bool
+	}{"own": {0, false, true}, "another behind it": {1, false, false}, "not known": {0, true, false}} {
+		d.lost = one.lost
+		f.Begin()
+		d.lost = false
+		f.Committing()
+		d.commit()
+		for range one.others {
+			d.commit()
+		}
+		if now, alone := f.Committed(); alone != one.alone || now != d.state {
+			t.Errorf("%s: the state is %v, by this commit alone %v; want %v, %v", name, now, alone, d.state, one.alone)
+		}
+	}
+	f.Committing()
+	if _, known := f.Look(); !known {
+		t.Error("while a commit is on its way the state of the file is not known")
+	}
+	f.Committed()
+	f.Close()
+	if _, known := f.Look(); known {
+		t.Error("the state of a closed file is known")
+	}
+}

@@ -250,6 +250,7 @@ type section struct {
 type blob struct {
 	starts []uint32 // one more than there are
 	bytes  []byte
+	firsts *firsts // of a sorted list that is searched; nil: of none
 }
 
 func blobOf(n int, at func(int) []byte) (b blob) {
