@@ -180,29 +180,6 @@ func Names(query string) func(name string) bool {
 	}
 }
 
-// Named are the terms of the words of a query that are likely names: those with a capital inside of a sentence, or
-// with an "'s" behind them.
-func (q *Query) Named() (terms []string) {
-	opening := true
-	for word := range strings.FieldsSeq(q.Text) {
-		bare := strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
-		first, _ := utf8.DecodeRuneInString(bare)
-		possessed := false
-		for _, s := range []string{"'s", "’s"} {
-			if before, ok := strings.CutSuffix(bare, s); ok {
-				bare, possessed = before, true
-			}
-		}
-		if unicode.IsUpper(first) && (!opening || possessed) && allLetters(bare) {
-			if term, stop := Normalize(strings.ToLower(bare)); !stop && !slices.Contains(terms, term) {
-				terms = append(terms, term)
-			}
-		}
-		opening = strings.HasSuffix(word, ".") || strings.HasSuffix(word, "!") || strings.HasSuffix(word, "?")
-	}
-	return terms
-}
-
 // takePrefixes collects the prefixes of a text and returns the text without them.
 func (q *Query) takePrefixes(text string, limit int) string {
 	if !strings.Contains(text, "*") {

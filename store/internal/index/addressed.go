@@ -1,15 +1,18 @@
 package index
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // Bounds on what is looked at to tell who says a text that does not say so.
 const (
 	mostAddressed = 10_000 // passages with a name of the query: who is in more of them tells nothing apart
 	longestTalk   = 2_000  // texts of a sequence
+	talkPart      = 8      // one of so many texts of a talk asks something or speaks to somebody
 	leastAddress  = 2      // so many texts must address somebody
 	clearAddress  = 4      // and so many times as many as say otherwise
 	farAddress    = 32     // places from the text
@@ -19,7 +22,8 @@ const (
 // hearNames tells who says hits that do not say so. In a talk of two people each speaks to the other by name ("Hey
 // Ann, …") and not to himself, and they take turns: Ann says what stands an odd number of places from there.
 func (s *search) hearNames(hits map[place]*loci.Hit) {
-	if len(s.named) == 0 || s.sequences == 0 {
+	named := func(name string) bool { n := s.holders(name); return n >= leastAddress && n <= mostAddressed }
+	if s.sequences == 0 || !slices.ContainsFunc(s.named, named) {
 		return
 	}
 	talks := map[sequenceOf]ordinals{}
@@ -29,6 +33,9 @@ func (s *search) hearNames(hits map[place]*loci.Hit) {
 		}
 	}
 	for _, name := range s.named {
+		if len(talks) == 0 || !named(name) {
+			continue
+		}
 		said := s.addresses(name, talks)
 		for at, h := range hits {
 			of := s.sequenceOf(at)
@@ -36,15 +43,13 @@ func (s *search) hearNames(hits map[place]*loci.Hit) {
 				continue
 			}
 			if talks[of] == nil {
-				talks[of] = s.placesIn(of)
+				talks[of] = s.ordinalsIn(of)
 			}
 			switch talks[of].saidBy(said[of], at) {
 			case 1:
 				h.Signer = name
 			case -1:
-				if h.Signer == "" {
-					h.Signer = loci.SomebodyElse
-				}
+				h.Signer = cmp.Or(h.Signer, loci.SomebodyElse)
 			}
 		}
 	}
@@ -57,9 +62,6 @@ func unsigned(e seen) bool {
 
 // addresses are the texts of some sequences that speak to somebody by a name.
 func (s *search) addresses(name string, talks map[sequenceOf]ordinals) map[sequenceOf][]place {
-	if len(talks) == 0 || s.holders(name) > mostAddressed {
-		return nil
-	}
 	said := map[sequenceOf][]place{}
 	for i := range s.parts {
 		sh := &s.parts[i]
@@ -100,20 +102,30 @@ func (sh *scoring) opensWith(passage, term uint32) bool {
 	return false
 }
 
-// ordinals say for the entries of a sequence which place each has, from 0.
+// ordinals say of the entries of a talk which place each has, from 0.
 type ordinals map[place]int
 
-func (s *search) placesIn(of sequenceOf) ordinals {
+// ordinalsIn returns the places of a sequence; none if people do not talk to each other in it.
+func (s *search) ordinalsIn(of sequenceOf) ordinals {
 	q := &s.parts[of.first].shard.sequences[of.number]
-	all := make([]neighbour, 0, q.alive)
+	all, talking := make([]neighbour, 0, q.alive), 0
 	for i := of.first; i < len(s.parts) && s.parts[i].first == of.first; i++ {
 		s.parts[i].members(q, func(entry uint32) {
 			e := s.parts[i].seen(entry)
 			all = append(all, neighbour{member{e.position, e.id, entry}, place{i, entry}})
+			switch {
+			case e.speaker == loci.SpeakerAssistant || e.speaker == loci.SpeakerLikelyAssistant:
+				talking -= longestTalk
+			case e.traits&(retrieval.Asks|retrieval.AsksYou|retrieval.ToOthers) != 0:
+				talking++
+			}
 		})
 	}
+	at := ordinals{}
+	if talking*talkPart < len(all) {
+		return at
+	}
 	slices.SortFunc(all, func(a, b neighbour) int { return a.compare(b.member) })
-	at := make(ordinals, len(all))
 	for i, m := range all {
 		at[m.place] = i
 	}
@@ -122,10 +134,13 @@ func (s *search) placesIn(of sequenceOf) ordinals {
 
 // saidBy is 1 if somebody who is spoken to in some texts says another one, −1 if who speaks
 // to him does, and 0 if that is not known.
-func (p ordinals) saidBy(addressed []place, text place) int {
+func (o ordinals) saidBy(addressed []place, text place) int {
+	if len(o) == 0 {
+		return 0
+	}
 	var by [2]int
 	for _, at := range addressed {
-		if far := p[at] - p[text]; far >= -farAddress && far <= farAddress {
+		if far := o[at] - o[text]; far >= -farAddress && far <= farAddress {
 			by[far&1]++
 		}
 	}
