@@ -115,7 +115,7 @@ func (s *search) ordinalsIn(of sequenceOf) ordinals {
 			all = append(all, neighbour{member{e.position, e.id, entry}, place{i, entry}})
 			switch {
 			case e.speaker == loci.SpeakerAssistant || e.speaker == loci.SpeakerLikelyAssistant:
-				talking -= longestTalk
+				talking--
 			case e.traits&(retrieval.Asks|retrieval.AsksYou|retrieval.ToOthers) != 0:
 				talking++
 			}
