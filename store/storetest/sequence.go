@@ -245,9 +245,15 @@ var sequenceCases = []testCase{
 		talk("notes", "", "Ann called about the walrus", "The walrus eats", "Ann fed the walrus", "The walrus swims", "Ann saw the walrus",
 			"The walrus sleeps", "Ann left the walrus", "A walrus", "The walrus", "Old walrus")
 		talk("inside", "", "Do you know if Ann has a walrus?", "The walrus eats", "Is the walrus, you know, of Ann?", "The walrus swims")
-		talk("signed", "", "Cy: Hey Ann, your walrus?", "Dee: my walrus", "Cy: Hi Ann, your walrus?", "the walrus")
+		talk("signed", "", "Cy: Ann, your walrus?", "Dee: my walrus", "Cy: Ann, your walrus?", "the walrus")
+		n++
+		guest := said(n, "roles", 22, "The walrus swims in summer")
+		guest.Attributes = json.RawMessage(`{"role":"assistant"}`)
+		b.put(guest) // between the fourth and the fifth
+		n++
+		b.put(said(n, "roles", 23, "Walrus")) // so that all others stand where they stood
 		for _, c := range []struct{ query, talk, want string }{
-			{"Does Ann have a walrus", "talk", "? ann ? ann ? ann ? ann"}, {"Does Ann have a walrus", "roles", "? ann ? ann ? ann ? ann"},
+			{"Does Ann have a walrus", "talk", "? ann ? ann ? ann ? ann"}, {"Does Ann have a walrus", "roles", "? ann ? ann - ann ? ann ? ann"},
 			{"What did Bo and Ann say of the walrus", "talk", "bo ann bo ann bo ann bo ann"}, {"does ann have a walrus", "talk", "- - - - - - - -"},
 			{"Does Zoe have a walrus", "talk", "- - - - - - - -"}, {"Does Ann have a walrus", "chat", "- - - - - - - -"},
 			{"Does Ann have a walrus", "once", "- - - -"}, {"Does Ann have a walrus", "both", "- - - -"},
