@@ -75,6 +75,7 @@ func score(hits []Hit, s rank.Settings, p *probing) []scored {
 		}
 		return t
 	}
+	s.General = len(hits) > 0 && hits[0].Long > 0 && len(p.Times) == 0 && retrieval.General(p.Text)
 	out := make([]scored, len(hits))
 	for i, p := range rank.ScoreEach(len(hits), text, s) {
 		h := &hits[i]

@@ -420,6 +420,28 @@ func TestIdleQueriesScoreATenth(t *testing.T) {
 	}
 }
 
+// TestGeneralQueriesSayLess where passages are long, but not where a time is named.
+func TestGeneralQueriesSayLess(t *testing.T) {
+	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	then := []NamedTime{{Text: "then", Since: at.AddDate(1, 0, 0), Until: at.AddDate(1, 0, 1)}}
+	for _, c := range []struct {
+		text  string
+		long  float64
+		times []NamedTime
+		want  float64
+	}{
+		{"my harbour", 1, nil, 0.5}, {"harbour", 0, nil, 0.5}, {"harbour", 1, nil, 0.35}, {"harbour", 1, then, 0.5},
+	} {
+		p := knowing(1)
+		p.Text, p.Times = c.text, c.times
+		hits := []Hit{{ID: ID{1}, KeywordRank: 1, KeywordShare: 0.5, Covered: 1, Long: c.long, CreatedAt: at}}
+		e := ranking(SearchOptions{})
+		if got := e.rank(hits, Hybrid, p)[0].sum; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%q, long %v, %d times: the sum is %v, want %v", c.text, c.long, len(c.times), got, c.want)
+		}
+	}
+}
+
 // What is recalled has a place in the list of a signal only if that signal found it. What is among
 // the best of neither list is left out, and so is what fits too little, which is counted.
 func TestPlacesInTheListsOfARecall(t *testing.T) {

@@ -400,6 +400,9 @@ type Hit struct {
 	Lifter bool
 }
 
+// SomebodyElse is the Signer of a record that is said by another one than a name of the query.
+const SomebodyElse = "?"
+
 // A Speaker says which side of a chat said what a record holds: by the attribute role
 // or type, by the name that the text begins with ("user: …"), or by the text's form.
 type Speaker = rank.Speaker

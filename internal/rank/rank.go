@@ -24,6 +24,10 @@ const (
 	longVectors = 0.3 // of its weight
 	longPart    = 0.8
 
+	// There most is said to an assistant, whom people ask about the world as well as about themselves. What has nothing of
+	// them is seldom asked of a memory: so much is left of a sum.
+	generalPart = 0.7
+
 	// What a text gets of those beside it in its sequence, times the share of
 	// neighbours. An answer seldom repeats the words of its question, and a question
 	// often says what its answer is about. In a chat with an assistant people look for
@@ -53,8 +57,10 @@ const (
 
 	// What a text is more like the query if it says how somebody wants things, as a part of what it is like it,
 	// and for a request what it is like it at least.
+	// Where passages are long half of that is left: many say so there beside other things.
 	wishLike  = 0.5
 	wishShare = 0.2
+	longWish  = 0.5
 
 	// What a text is more like a question for a number or a time if it has one, where passages are short.
 	answerLike = 0.5
@@ -92,6 +98,7 @@ type Settings struct {
 	Scale          Scale
 	OnlyTime       bool // the query asks for nothing but a time
 	Idle           bool // the query asks for nothing at all, such as "go on"
+	General        bool // the query has nothing of anybody, such as "explain inflation"
 }
 
 // Beside returns what is left of what sequences give, 0 to 1, for a query of which the embedder
@@ -206,13 +213,25 @@ func Score(texts []Text, s Settings) []Parts {
 	if s.Sequences {
 		inSequences(texts, out, &s)
 	}
-	if s.Idle {
-		for i, p := range out {
-			out[i] = p.times(idlePart)
-			out[i].Time = p.Time * idlePart
+	for i, p := range out {
+		if part := s.left(&texts[i]); part < 1 {
+			out[i] = p.times(part)
+			out[i].Time = p.Time * part
 		}
 	}
 	return out
+}
+
+// left is what is left of what a text gets for what the query asks for.
+func (s *Settings) left(t *Text) float64 {
+	part := 1.0
+	if s.Idle {
+		part = idlePart
+	}
+	if s.General && s.Sequences {
+		part *= 1 - float64((1-generalPart)*t.Long)
+	}
+	return part
 }
 
 // inSequences adds what texts get of their sequences and of their times.
@@ -321,7 +340,7 @@ func (t *Text) likeness(s *Settings) float64 {
 	}
 	more := float64(wishLike * like)
 	if t.Wanted {
-		more += wishShare
+		more += wishShare * (1 - float64((1-longWish)*t.Long))
 	}
 	return min(1, like+float64(t.Wish*more))
 }

@@ -21,6 +21,8 @@ func TestWishesAreMoreLikeAQuery(t *testing.T) {
 		{rank.Text{Similarity: 0.5, Wish: 0.5, Wanted: true}, 0.725},
 		{rank.Text{Similarity: 0.9, Wish: 1, Wanted: true}, 1},
 		{rank.Text{Similarity: 0.5, Wanted: true}, 0.5},
+		{rank.Text{Similarity: 0, Wish: 1, Wanted: true, Long: 0.5}, 0.15 * 0.9}, // the sum says 0.9 there
+		{rank.Text{Similarity: 0, Wish: 1, Wanted: true, Long: 1}, 0.1 * 0.8},
 	} {
 		c.text.Embedded = true
 		c.text.Beside = [4]int{rank.None, rank.None, rank.None, rank.None}

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -210,6 +212,74 @@ var sequenceCases = []testCase{
 		for _, n := range []int{20, 21} { // what is searched begins with something else; in no sequence
 			if h := b.byID(words("walrus"), 20)[id(n)]; h.Signer != "" {
 				b.Errorf("%d is said by %q", n, h.Signer)
+			}
+		}
+	}},
+	{"whom a talk of two speaks to by name says the other texts", func(b *bench) {
+		n := 0
+		talk := func(name, attributes string, texts ...string) {
+			for i, text := range texts {
+				n++
+				r := said(n, name, int64(7*i), text)
+				r.Attributes = json.RawMessage(attributes)
+				b.put(r)
+			}
+		}
+		signers := func(query, talk string) (out string) {
+			hits := b.match(inSequence(query), loci.Filter{}, 100)
+			slices.SortFunc(hits, func(x, y loci.Hit) int { return cmp.Compare(x.Position, y.Position) })
+			for _, h := range hits {
+				if h.Sequence == talk {
+					out += cmp.Or(h.Signer, "-") + " "
+				}
+			}
+			return strings.TrimSpace(out)
+		}
+		turns := []string{"Hey Ann, how is your walrus?", "It sleeps, Bo. My walrus is old", "Thanks Ann! Do you feed the walrus?", "The walrus eats",
+			"You have a good walrus", "Hi Bo, you should meet the walrus", "The walrus, and Ann?", "Well Bo, the walrus swims"}
+		talk("talk", "", turns...)
+		talk("roles", `{"role":"user"}`, turns...)
+		talk("chat", `{"role":"assistant"}`, turns...)
+		talk("once", "", "Hey Ann, how is your walrus?", "It sleeps, my walrus", "Do you feed the walrus?", "The walrus eats")
+		talk("both", "", "Hey Ann, your walrus?", "Hey Ann, my walrus?", "Hey Ann, your walrus?", "Hey Ann, the walrus?")
+		talk("notes", "", "Ann called about the walrus", "The walrus eats", "Ann fed the walrus", "The walrus swims", "Ann saw the walrus",
+			"The walrus sleeps", "Ann left the walrus", "A walrus", "The walrus", "Old walrus")
+		talk("inside", "", "Do you know if Ann has a walrus?", "The walrus eats", "Is the walrus, you know, of Ann?", "The walrus swims")
+		talk("signed", "", "Cy: Ann, your walrus?", "Dee: my walrus", "Cy: Ann, your walrus?", "the walrus")
+		n++
+		guest := said(n, "roles", 22, "The walrus swims in summer")
+		guest.Attributes = json.RawMessage(`{"role":"assistant"}`)
+		b.put(guest) // between the fourth and the fifth
+		n++
+		b.put(said(n, "roles", 23, "Walrus")) // so that all others stand where they stood
+		for _, c := range []struct{ query, talk, want string }{
+			{"Does Ann have a walrus", "talk", "? ann ? ann ? ann ? ann"}, {"Does Ann have a walrus", "roles", "? ann ? ann - ann ? ann ? ann"},
+			{"What did Bo and Ann say of the walrus", "talk", "bo ann bo ann bo ann bo ann"}, {"does ann have a walrus", "talk", "- - - - - - - -"},
+			{"Does Zoe have a walrus", "talk", "- - - - - - - -"}, {"Does Ann have a walrus", "chat", "- - - - - - - -"},
+			{"Does Ann have a walrus", "once", "- - - -"}, {"Does Ann have a walrus", "both", "- - - -"},
+			{"Does Ann have a walrus", "notes", "- - - - - - - - - -"}, {"Does Ann have a walrus", "inside", "- - - -"},
+			{"Does Ann have a walrus", "signed", "cy dee cy -"},
+		} {
+			if got := signers(c.query, c.talk); got != c.want {
+				b.Errorf("%q of %s: said by %s; want %s", c.query, c.talk, got, c.want)
+			}
+		}
+		p := inSequence("Does Ann have a walrus")
+		p.Sequences = false
+		for _, h := range b.match(p, loci.Filter{}, 100) {
+			if h.Sequence == "talk" && h.Signer != "" {
+				b.Errorf("not asked for sequences: said by %q", h.Signer)
+			}
+		}
+		tagged := said(n+1, "tagged", 3, "Hey Ann, the walrus? Did you see")
+		tagged.Tags = []string{"x"}
+		b.put(said(n+2, "tagged", 1, "Hey Ann, the walrus? Did you see"), said(n+3, "tagged", 2, "the walrus"), tagged, said(n+4, "tagged", 4, "walrus"))
+		if got := signers("Does Ann have a walrus", "tagged"); got != "? ann ? ann" {
+			b.Errorf("all: said by %s", got)
+		}
+		for _, h := range b.match(inSequence("Does Ann have a walrus"), loci.Filter{Tags: []string{"x"}}, 100) {
+			if h.Signer != "" {
+				b.Errorf("what the filter leaves out says that %q says a text", h.Signer)
 			}
 		}
 	}},

@@ -311,6 +311,7 @@ type search struct {
 	requests  bool       // the query asks for advice, or for something to be done
 	roles     []string   // of whom the query is about
 	described            // whom it describes
+	named     []string   // terms of names in it
 	about     bool       // it is about somebody whom some passages name
 
 	made   []*loci.Hit // in within, and then elsewhere

@@ -271,6 +271,7 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 	if err != nil {
 		return err
 	}
+	s.hearNames(hits)
 	for at, h := range hits {
 		if h.Lifter {
 			continue

@@ -86,6 +86,7 @@ func (s *search) scoreWords(p loci.Probe) error {
 	s.askWords(&q, p)
 	if p.Sequences && !p.Quick {
 		s.askWishes(q.Aim)
+		s.named = q.Named()
 	}
 	for _, prefix := range q.Prefixes {
 		s.ask(s.findLists(func(sh *scoring) []posting { return sh.withPrefix(prefix) }), 1, 1)
