@@ -21,10 +21,11 @@ const (
 	MaxPut      = 64 << 20 // bytes of all values of one put
 	MaxMetadata = 1 << 20  // bytes of the metadata that filters match
 	MaxChannels = 10_000   // channels of one checkpoint, writes of one call
-	MaxWrites   = 17 << 20 // bytes of the writes of one call, each with 512 bytes beside its value
+	MaxNames    = 2 << 20  // bytes of the names and versions of the channels of one checkpoint: each is stored four times
+	MaxWrites   = 17 << 20 // bytes of the writes of one call, each with its names, 512 bytes at least, beside its value
 )
 
-// writeCost is what a write counts beside its value.
+// writeCost is what a write counts beside its value at least.
 const writeCost = 512
 
 // EmptyType is the type of a value that says a channel holds nothing. It is not stored.
@@ -174,6 +175,13 @@ func (in *Checkpoint) check() error {
 	}
 	if len(in.Versions) > MaxChannels {
 		return loci.Errorf(loci.TooLarge, "channel_versions has %d channels; the limit is %d", len(in.Versions), MaxChannels)
+	}
+	names := 0
+	for channel, version := range in.Versions {
+		names += len(channel) + len(version)
+	}
+	if names > MaxNames {
+		return loci.Errorf(loci.TooLarge, "the names and versions in channel_versions have %d bytes together; the limit is %d: use shorter names", names, MaxNames)
 	}
 	for _, channel := range slices.Sorted(maps.Keys(in.Versions)) {
 		if err := checkName("channel_versions: a channel", channel, MaxChannelBytes, false); err != nil {
@@ -373,10 +381,11 @@ func checkWrites(writes []Write) error {
 	}
 	total := 0
 	for i := range writes {
-		total += writeCost + len(writes[i].Value.Data)
+		w := &writes[i]
+		total += max(writeCost, len(w.Task)+len(w.TaskPath)+len(w.Channel)) + len(w.Value.Data)
 	}
 	if total > MaxWrites {
-		return loci.Errorf(loci.TooLarge, "the writes have %d bytes, of which each has %d beside its value; the limit is %d: store them in several calls",
+		return loci.Errorf(loci.TooLarge, "the writes have %d bytes, of which each has its names beside its value, and %d at least; the limit is %d: store them in several calls",
 			total, writeCost, MaxWrites)
 	}
 	return eachWrite(writes)

@@ -381,6 +381,12 @@ func TestCheckpointBadInput(t *testing.T) {
 				c.Versions[fmt.Sprint(i)] = "1"
 			}
 		},
+		"too_large the names and versions in channel_versions have 2098000 bytes together; the limit is 2097152": func(c *checkpoint.Checkpoint) {
+			c.Versions = locitest.GraphState{}
+			for i := range 2098 {
+				c.Versions[fmt.Sprintf("%0990d", i)] = fmt.Sprintf("%010d", i)
+			}
+		},
 		"too_large the checkpoint and its values have": func(c *checkpoint.Checkpoint) {
 			c.Versions, c.Values = locitest.GraphState{}, map[string]checkpoint.Typed{}
 			for i := range 5 {
@@ -441,7 +447,11 @@ func TestWritesOfACallAreBounded(t *testing.T) {
 	}
 	writes[0].Value.Data = append(writes[0].Value.Data, 'x')
 	locitest.WantCode(t, put(), loci.TooLarge)
-	if want := "the writes have 17825793 bytes, of which each has 512 beside its value; the limit is 17825792: store them in several calls"; put().Error() != want {
+	if want := "the writes have 17825793 bytes, of which each has its names beside its value, and 512 at least; the limit is 17825792: store them in several calls"; put().Error() != want {
 		t.Errorf("one byte more: %v", put())
 	}
+	// Names that are longer than that count as they are: to store them costs as much as values.
+	writes[0].Value.Data = writes[0].Value.Data[1:]
+	writes[0].Channel = strings.Repeat("c", beside)
+	locitest.WantCode(t, put(), loci.TooLarge)
 }

@@ -47,12 +47,8 @@ func words(text string, english func(word string) bool, asked bool) []Word {
 	for text != "" {
 		first, _ := utf8.DecodeRuneInString(text)
 		s := scriptOf(first)
-		end := strings.IndexFunc(text, func(r rune) bool { return scriptOf(r) != s && !unicode.IsMark(r) })
-		if end < 0 {
-			end = len(text)
-		}
-		run := text[:end]
-		text = text[end:]
+		run := text[:endOf(s, text)]
+		text = text[len(run):]
 		switch s {
 		case latin:
 			r.readLatin(run, codes)
@@ -80,7 +76,7 @@ func likely(folded string, english func(word string) bool) []string {
 	if len(strange) == 0 || 2*len(strange) < len(words) {
 		return nil
 	}
-	l, known := best(strange, retrieval.LatinLanguages())
+	l, _, known := best(strange, retrieval.LatinLanguages())
 	if 2*known < len(strange) {
 		return nil
 	}
@@ -95,28 +91,29 @@ func latinWords(folded string) []string {
 	return strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// best is the lexicon of those of some languages that knows most of some words, and how many.
-func best(words, codes []string) (l *lexicon, most int) {
+// best is the lexicon of those of some languages that knows most of some words, what each means there, and how many
+// it knows.
+func best(words, codes []string) (l *lexicon, means []meaning, most int) {
 	most = -1
 	for _, code := range codes {
-		known := 0
-		for _, w := range words {
-			if lexicons[code].find(w) != "" {
+		known, looked := 0, make([]meaning, len(words))
+		for i, w := range words {
+			if looked[i] = lexicons[code].look(w); looked[i].english != "" {
 				known++
 			}
 		}
 		if known > most {
-			l, most = lexicons[code], known
+			l, means, most = lexicons[code], looked, known
 		}
 	}
-	return l, most
+	return l, means, most
 }
 
 // tells reports whether a letter alone tells that a text is in another language.
 func tells(r rune) bool { return r >= 0x400 && scriptOf(r) != latin }
 
 // A script is what words are cut by.
-type script int
+type script uint8
 
 const (
 	latin script = iota // and all that is none of the others: signs, white space, scripts that are not known
@@ -126,10 +123,36 @@ const (
 	arabicLetters
 )
 
+// What scripts remembers of a character beside its script.
+const (
+	isOfKana  = 1 << 8
+	isAnyMark = 1 << 9
+	isKnown   = 1 << 10
+)
+
+// scripts remembers what each character of a text is asked for: to look into five tables takes longer than to embed it.
+var scripts = retrieval.NewCharacters(func(r rune) uint64 {
+	known := isKnown | uint64(lookScript(r))
+	if unicode.In(r, unicode.Hiragana, unicode.Katakana) {
+		known |= isOfKana
+	}
+	if unicode.IsMark(r) {
+		known |= isAnyMark
+	}
+	return known
+})
+
 func scriptOf(r rune) script {
+	if r < 0x400 {
+		return latin
+	}
+	return script(scripts.Of(r))
+}
+
+func lookScript(r rune) script {
 	switch {
 	case r < 0x400:
-	case r == 'ー', unicode.Is(unicode.Han, r), isKana(r):
+	case r == 'ー', unicode.Is(unicode.Han, r), unicode.In(r, unicode.Hiragana, unicode.Katakana):
 		return han
 	case unicode.Is(unicode.Hangul, r):
 		return hangul
@@ -141,7 +164,17 @@ func scriptOf(r rune) script {
 	return latin
 }
 
-func isKana(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) }
+// endOf is where the run of a script ends that a text begins with. Marks belong to what they follow.
+func endOf(s script, text string) int {
+	for i, r := range text {
+		if scriptOf(r) != s && scripts.Of(r)&isAnyMark == 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func isKana(r rune) bool { return r >= 0x400 && scripts.Of(r)&isOfKana != 0 }
 
 // A reader collects the words of a text.
 type reader struct {
@@ -152,11 +185,18 @@ type reader struct {
 
 // readWord reads a word that stands alone, and may be a name. One of German or Dutch that is not known may be two in one.
 func (r *reader) readWord(word string, name bool, l *lexicon) {
-	if english := questions[l.code][word]; r.asked && english != "" {
-		r.words = append(r.words, Word{Text: word, In: l.code, English: english, Asks: true})
-		return
+	if r.asked {
+		if english := questions[l.code][word]; english != "" {
+			r.words = append(r.words, Word{Text: word, In: l.code, English: english, Asks: true})
+			return
+		}
 	}
-	w := Word{Text: word, In: l.code, English: l.find(word), Small: retrieval.SmallIn(l.code, word)}
+	r.addWord(word, l.look(word).english, name, l)
+}
+
+// addWord adds a word that means what the lexicon says of it.
+func (r *reader) addWord(word, english string, name bool, l *lexicon) {
+	w := Word{Text: word, In: l.code, English: english, Small: retrieval.SmallIn(l.code, word)}
 	if w.English == "" && !w.Small && (l.code == retrieval.German || l.code == retrieval.Dutch) {
 		w.English = l.compound(word)
 	}
@@ -175,35 +215,35 @@ func isNamed(word string) bool {
 
 // readLatin reads what stands between words of other scripts, in one of some languages.
 func (r *reader) readLatin(text string, codes []string) {
-	words := latinWords(text)
+	written := latinWords(text)
 	switch {
-	case len(words) == 0:
+	case len(written) == 0:
 		return
 	case codes == nil:
 		r.words = append(r.words, Word{Text: text})
 		return
 	}
-	written := words
-	words = latinWords(retrieval.FoldWords(text))
-	l, _ := best(words, codes)
-	name := func() bool { // in German all nouns have a capital
-		at := len(written) - len(words)
-		return l.code != retrieval.German && at >= 0 && isNamed(written[at])
-	}
-	for len(words) > 0 {
-		if n, english := l.questionOf(words); r.asked && n > 0 {
-			r.words = append(r.words, Word{Text: strings.Join(words[:n], " "), In: l.code, English: english, Asks: true})
-			words = words[n:]
-			continue
+	words := latinWords(retrieval.FoldWords(text))
+	l, means, _ := best(words, codes)
+	for at := 0; at < len(words); {
+		rest := words[at:]
+		if r.asked {
+			if n, english := l.questionOf(rest); n > 0 {
+				r.words = append(r.words, Word{Text: strings.Join(rest[:n], " "), In: l.code, English: english, Asks: true})
+				at += n
+				continue
+			}
 		}
-		n, english := l.phrase(words)
+		n, english := l.phrase(rest, means[at])
 		if n == 0 {
-			r.readWord(words[0], name(), l)
+			from := len(written) - len(rest)
+			name := l.code != retrieval.German && from >= 0 && isNamed(written[from]) // in German all nouns have a capital
+			r.addWord(rest[0], means[at].english, name, l)
 			n = 1
 		} else {
-			r.words = append(r.words, Word{Text: strings.Join(words[:n], " "), In: l.code, English: english})
+			r.words = append(r.words, Word{Text: strings.Join(rest[:n], " "), In: l.code, English: english})
 		}
-		words = words[n:]
+		at += n
 	}
 }
 
@@ -223,13 +263,15 @@ func (r *reader) readCharacters(run string) {
 	}
 	for at, n := 0, 0; at < len(run); n++ {
 		first, size := utf8.DecodeRuneInString(run[at:])
-		if phrase, english := l.question(run[at:]); r.asked && phrase != "" {
-			flush(at)
-			r.words = append(r.words, Word{Text: phrase, In: l.code, English: english, Asks: true})
-			n += utf8.RuneCountInString(phrase) - 1
-			at += len(phrase)
-			unknown = at
-			continue
+		if r.asked {
+			if phrase, english := l.question(run[at:]); phrase != "" {
+				flush(at)
+				r.words = append(r.words, Word{Text: phrase, In: l.code, English: english, Asks: true})
+				n += utf8.RuneCountInString(phrase) - 1
+				at += len(phrase)
+				unknown = at
+				continue
+			}
 		}
 		word, english := l.longest(run[at:])
 		isSmall := small != nil && small[n] && len(word) <= size
@@ -253,9 +295,11 @@ func (r *reader) readCharacters(run string) {
 func (r *reader) readKorean(word string) {
 	l := lexicons[retrieval.Korean]
 	before := len(r.words)
-	if phrase, english := l.question(word); r.asked && phrase != "" {
-		r.words = append(r.words, Word{Text: phrase, In: l.code, English: english, Asks: true})
-		return
+	if r.asked {
+		if phrase, english := l.question(word); phrase != "" {
+			r.words = append(r.words, Word{Text: phrase, In: l.code, English: english, Asks: true})
+			return
+		}
 	}
 	for rest := word; rest != ""; {
 		found, english := l.longest(rest)

@@ -2,8 +2,11 @@ package gloss
 
 import (
 	_ "embed" // the tables
+	"hash/maphash"
+	"math/bits"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -45,8 +48,28 @@ const Or = "/"
 // A lexicon holds the words of a language.
 type lexicon struct {
 	code, table string
-	lines       func() []int32 // where they begin, and where the last one ends
+	lines       func() []int32        // where they begin, and where the last one ends
+	slots       func() []uint32       // of a hash table: the index of a line and 1, and bits of the hash of its key; 0: none
+	firsts      func() map[string]int // what phrases of the table begin with: whether words or stems of words
+	heads       func() map[rune]span  // which lines begin with a character
+	asked       atomic.Int32          // how many words were looked up, until they are enough
 }
+
+// A span is which lines, from one up to but not including another.
+type span struct{ from, to int }
+
+// enough is how many words a process looks up until a hash table pays: to make one costs as much as some thousand
+// searches of the lines, and most processes that run a command look up some ten words.
+const enough = 1000
+
+// What phrases begin with.
+const (
+	firstWord = 1 << iota
+	firstStem
+)
+
+// seed is that of the hash tables.
+var seed = maphash.MakeSeed()
 
 // lexicons are those of all languages, by their codes.
 var lexicons = func() map[string]*lexicon {
@@ -63,7 +86,8 @@ var lexicons = func() map[string]*lexicon {
 }()
 
 func newLexicon(code, table string) *lexicon {
-	return &lexicon{code: code, table: table, lines: sync.OnceValue(func() []int32 {
+	l := &lexicon{code: code, table: table}
+	l.lines = sync.OnceValue(func() []int32 {
 		begin := []int32{0}
 		for i := range len(table) {
 			if table[i] == '\n' {
@@ -71,16 +95,83 @@ func newLexicon(code, table string) *lexicon {
 			}
 		}
 		return begin
-	})}
+	})
+	l.slots = sync.OnceValue(l.makeSlots)
+	l.firsts = sync.OnceValue(l.makeFirsts)
+	l.heads = sync.OnceValue(l.makeHeads)
+	return l
 }
 
-// last is the last key that is not behind a text, and what it means; "": there is none.
-func (l *lexicon) last(text string) (key, english string) {
+// line is a line of the table.
+func (l *lexicon) line(i int) (key, english string) {
 	lines := l.lines()
-	for from, to := 0, len(lines)-1; from < to; {
+	key, english, _ = strings.Cut(l.table[lines[i]:lines[i+1]-1], "=")
+	return key, english
+}
+
+// indexBits are those of a slot that say which line, with 1 added.
+const indexBits = 16
+
+func (l *lexicon) makeSlots() []uint32 {
+	n := len(l.lines()) - 1
+	if n >= 1<<indexBits-1 {
+		panic("gloss: too many lines of " + l.code)
+	}
+	slots := make([]uint32, 1<<bits.Len(uint(n+n/2)))
+	for i := range n {
+		key, _ := l.line(i)
+		at, tag := l.slot(strings.CutPrefix(key, stemMark))
+		for ; slots[at&(len(slots)-1)] != 0; at++ {
+		}
+		slots[at&(len(slots)-1)] = tag<<indexBits | uint32(i+1)
+	}
+	return slots
+}
+
+// slot is where to look for a word, or for a stem, and what tells it from most others that lie there.
+func (l *lexicon) slot(word string, isStem bool) (at int, tag uint32) {
+	hash := maphash.String(seed, word)
+	at, tag = int(hash>>32), uint32(hash&(1<<(32-indexBits-1)-1))<<1
+	if isStem {
+		return at, tag | 1
+	}
+	return at, tag
+}
+
+func (l *lexicon) makeFirsts() map[string]int {
+	firsts := map[string]int{}
+	for i := range len(l.lines()) - 1 {
+		key, _ := l.line(i)
+		word, isStem := strings.CutPrefix(key, stemMark)
+		if first, _, several := strings.Cut(word, " "); several && isStem {
+			firsts[first] |= firstStem
+		} else if several {
+			firsts[first] |= firstWord
+		}
+	}
+	return firsts
+}
+
+func (l *lexicon) makeHeads() map[rune]span {
+	heads := map[rune]span{}
+	for i := range len(l.lines()) - 1 {
+		key, _ := l.line(i)
+		head, _ := utf8.DecodeRuneInString(key)
+		all, ok := heads[head]
+		if !ok {
+			all.from = i
+		}
+		all.to = i + 1
+		heads[head] = all
+	}
+	return heads
+}
+
+// last is the last key of some lines that is not behind a text, and what it means; "": there is none.
+func (l *lexicon) last(in span, text string) (key, english string) {
+	for from, to := in.from, in.to; from < to; {
 		middle := from + (to-from)/2
-		k, e, _ := strings.Cut(l.table[lines[middle]:lines[middle+1]-1], "=")
-		if k <= text {
+		if k, e := l.line(middle); k <= text {
 			key, english, from = k, e, middle+1
 		} else {
 			to = middle
@@ -89,28 +180,59 @@ func (l *lexicon) last(text string) (key, english string) {
 	return key, english
 }
 
-// mean is what a key of the table means.
-func (l *lexicon) mean(key string) string {
-	if found, english := l.last(key); found == key {
-		return english
+// mean is what a word of the table means, or a stem.
+func (l *lexicon) mean(word string, isStem bool) string {
+	if l.asked.Load() < enough {
+		l.asked.Add(1)
+		if isStem {
+			word = stemMark + word
+		}
+		if found, english := l.last(span{0, len(l.lines()) - 1}, word); found == word {
+			return english
+		}
+		return ""
 	}
-	return ""
+	slots := l.slots()
+	for at, tag := l.slot(word, isStem); ; at++ {
+		slot := slots[at&(len(slots)-1)]
+		if slot == 0 {
+			return ""
+		}
+		if slot>>indexBits != tag {
+			continue
+		}
+		line := l.table[l.lines()[slot&(1<<indexBits-1)-1]:]
+		if isStem {
+			line = line[len(stemMark):]
+		}
+		if len(line) > len(word) && line[len(word)] == '=' && line[:len(word)] == word {
+			english, _, _ := strings.Cut(line[len(word)+1:], "\n")
+			return english
+		}
+	}
 }
 
+// A meaning is what a word means, in whatever form; "": nobody knows. Its stem is told if that was needed.
+type meaning struct{ english, stem string }
+
 // find is what a word means, in whatever form; "": nobody knows.
-func (l *lexicon) find(word string) string {
-	if english := l.mean(word); english != "" {
-		return english
+func (l *lexicon) find(word string) string { return l.look(word).english }
+
+// look is find, and what it took.
+func (l *lexicon) look(word string) meaning {
+	if english := l.mean(word, false); english != "" {
+		return meaning{english: english}
 	}
-	if english := l.mean(stemMark + l.stem(word)); english != "" || l.code != retrieval.Arabic {
-		return english
+	stem := l.stem(word)
+	if english := l.mean(stem, true); english != "" || l.code != retrieval.Arabic {
+		return meaning{english, stem}
 	}
 	// What somebody does begins by who does it. Lists have the form of "he".
 	first, size := utf8.DecodeRuneInString(word)
 	if strings.ContainsRune("تنا", first) && len(word) > 3*size {
-		return l.find("ي" + word[size:])
+		return meaning{l.find("ي" + word[size:]), stem}
 	}
-	return ""
+	return meaning{stem: stem}
 }
 
 // stem is the stem of a word, or those of a phrase.
@@ -129,9 +251,18 @@ func (l *lexicon) stem(word string) string {
 const mostWords = 4
 
 // phrase is how many words the longest phrase has that the words begin with, and what it means; 0: there is none.
-func (l *lexicon) phrase(words []string) (n int, english string) {
-	if len(words) < 2 || !l.begins(words[0]+" ") && !l.begins(stemMark+l.stem(words[0])+" ") {
+// first is what the first of them means.
+func (l *lexicon) phrase(words []string, first meaning) (n int, english string) {
+	if len(words) < 2 || len(l.firsts()) == 0 {
 		return 0, ""
+	}
+	if l.firsts()[words[0]]&firstWord == 0 {
+		if first.stem == "" {
+			first.stem = l.stem(words[0])
+		}
+		if l.firsts()[first.stem]&firstStem == 0 {
+			return 0, ""
+		}
 	}
 	for n := min(mostWords, len(words)); n > 1; n-- {
 		if english := l.find(strings.Join(words[:n], " ")); english != "" {
@@ -141,16 +272,15 @@ func (l *lexicon) phrase(words []string) (n int, english string) {
 	return 0, ""
 }
 
-// begins reports whether a key begins so.
-func (l *lexicon) begins(key string) bool {
-	found, _ := l.last(key + "\xff")
-	return strings.HasPrefix(found, key)
-}
-
 // longest is the longest word that characters begin with, and what it means.
 func (l *lexicon) longest(text string) (word, english string) {
+	head, _ := utf8.DecodeRuneInString(text)
+	in, ok := l.heads()[head]
+	if !ok {
+		return "", ""
+	}
 	for {
-		key, english := l.last(text)
+		key, english := l.last(in, text)
 		if strings.HasPrefix(text, key) {
 			return key, english
 		}

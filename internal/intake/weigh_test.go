@@ -19,13 +19,14 @@ func TestWeight(t *testing.T) {
 		{`{"type":"revision","text":"` + long(1000) + `"}`, 2},
 		{`{"type":"revision","text":"` + long(4000) + `"}`, 4},
 		{`{"type":"record"}`, 5},
-		{`{"type":"record","text":"` + long(1600) + `"}`, 15},
+		{`{"type":"record","text":"` + long(1050) + `"}`, 15},
+		{`{"type":"record","text":"` + strings.Repeat("ж", 210) + `"}`, 13},
 		{`{"type":"record","body":"` + long(20_000) + `"}`, 15},
 		{`{"type":"record","text":"` + long(8_000_000) + `"}`, 10_000},
 		{`{"type":"relation"}`, 5},
 		{`{"type":"entity","name":"a"}`, 5},
 		{`{"type":"entity","name":"a","observations":["","",""]}`, 15},
-		{`{"type":"entity","name":"` + long(1500) + `","observations":["","",""]}`, 43},
+		{`{"type":"entity","name":"` + long(1500) + `","observations":["","",""]}`, 58},
 		{`no JSON`, 5},
 	} {
 		if got := Weight([]byte(c.line)); got != c.want {

@@ -2,7 +2,6 @@ package retrieval
 
 import (
 	"slices"
-	"strings"
 )
 
 // Languages beside English that words can be told of, by their codes of ISO 639-1. Those of Latin letters are in the order of languages.
@@ -59,12 +58,6 @@ func soonEnglish(folded string) bool {
 	}
 	return true
 }
-
-// FoldWords brings a text to the form in which words are compared: one form of Unicode, in small letters, without the marks that a
-// reader does not need, and in simplified characters.
-func FoldWords(text string) string { return ligatures.Replace(strings.ToLower(fold(text))) }
-
-var ligatures = strings.NewReplacer("œ", "oe", "æ", "ae")
 
 // StemIn is the stem of a folded word in a language.
 func StemIn(code, word string) string {

@@ -1,6 +1,9 @@
 package retrieval
 
-import "unicode"
+import (
+	"sync"
+	"unicode"
+)
 
 // functionCharacters tells which characters of a run carry no content of their
 // own in a question: particles, pronouns, question words. A small namespace cannot
@@ -19,14 +22,14 @@ func functionCharacters(run string) []bool {
 	}
 	for i := 0; i < len(characters); {
 		n := 1
-		if unicode.Is(unicode.Hangul, characters[i]) {
-			for i+n < len(characters) && unicode.Is(unicode.Hangul, characters[i+n]) {
+		if inHangul(characters[i]) {
+			for i+n < len(characters) && inHangul(characters[i+n]) {
 				n++
 			}
 			from, to := koreanContent(characters[i : i+n])
 			mark(i, i+from)
 			mark(i+to, i+n)
-		} else if size := longest(characters[i:], functionWords); size > 0 {
+		} else if size := longest(characters[i:], functionWords, functionHeads()); size > 0 {
 			mark(i, i+size)
 			n = size
 		}
@@ -39,9 +42,9 @@ func functionCharacters(run string) []bool {
 }
 
 // longest returns the length of the longest word of the set that the characters
-// begin with, or 0.
-func longest(characters []rune, set map[string]bool) int {
-	for n := min(longestFunctionWord, len(characters)); n > 0; n-- {
+// begin with, or 0. heads are how many characters the longest one has that begins with a character.
+func longest(characters []rune, set map[string]bool, heads map[rune]int) int {
+	for n := min(heads[characters[0]], len(characters)); n > 0; n-- {
 		if set[string(characters[:n])] {
 			return n
 		}
@@ -66,6 +69,22 @@ func koreanContent(unit []rune) (from, to int) {
 		}
 	}
 	return 0, to
+}
+
+// inHangul reports whether a character is one of Korean.
+func inHangul(r rune) bool { return r >= 0x1100 && unicode.Is(unicode.Hangul, r) }
+
+// functionHeads are how many characters the longest of functionWords has that begins with a character: most
+// characters of a text begin none.
+var functionHeads = sync.OnceValue(func() map[rune]int { return headsOf(functionWords) })
+
+func headsOf(words map[string]bool) map[rune]int {
+	heads := map[rune]int{}
+	for word := range words {
+		characters := []rune(word)
+		heads[characters[0]] = max(heads[characters[0]], min(len(characters), longestFunctionWord))
+	}
+	return heads
 }
 
 // longestFunctionWord is in characters.

@@ -6,8 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kljensen/snowball/french"
-	"github.com/kljensen/snowball/russian"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -257,19 +255,10 @@ func isLatinWord(word string) bool {
 	return true
 }
 
-// strip takes off the first of the endings that a word has if least letters stay.
-func strip(word string, least int, endings ...string) string {
-	if word == "" {
-		return word
-	}
-	last := word[len(word)-1]
-	for _, ending := range endings {
-		if ending[len(ending)-1] != last { // most
-			continue
-		}
-		if rest, ok := strings.CutSuffix(word, ending); ok && len(rest) >= least {
-			return rest
-		}
+// strip takes off an ending if least letters stay.
+func strip(word string, least int, ending string) string {
+	if rest, ok := strings.CutSuffix(word, ending); ok && len(rest) >= least {
+		return rest
 	}
 	return word
 }
@@ -279,7 +268,7 @@ func strip(word string, least int, endings ...string) string {
 func germanStem(word string) string {
 	word = infinitive(word)
 	before := word
-	word = strip(word, 3, "ern", "em", "en", "er", "es", "e")
+	word = germanEndings.strip(word, 3)
 	if word == before {
 		switch rest, last := word[:len(word)-1], word[len(word)-1]; {
 		case last == 's' && len(rest) >= 3 && strings.IndexByte("bdfghklmnrt", rest[len(rest)-1]) >= 0:
@@ -288,7 +277,7 @@ func germanStem(word string) string {
 			word = rest
 		}
 	}
-	word = strip(word, 4, "est", "er", "end", "en", "st", "et", "inn", "in")
+	word = germanDerivations.strip(word, 4)
 	word = strip(word, 4, "t")
 	if n := len(word); n > 3 && word[n-1] == 's' && word[n-2] == 's' { // Ergebnisse
 		word = word[:n-1]
@@ -309,9 +298,10 @@ var noParticiples = wordSet("geschicht geschaft gesicht gericht gedicht gewicht 
 func infinitive(word string) string {
 	prefix, rest, ok := "", "", false
 	if rest, ok = strings.CutPrefix(word, "ge"); !ok {
-		for _, p := range germanPrefixes {
-			if rest, ok = strings.CutPrefix(word, p+"ge"); ok {
-				prefix = p
+		first := word[0] - 'a'
+		for _, p := range participles[min(int(first), len(participles)-1)] {
+			if rest, ok = strings.CutPrefix(word, p); ok {
+				prefix = strings.TrimSuffix(p, "ge")
 				break
 			}
 		}
@@ -345,8 +335,7 @@ func noParticiple(word string) bool {
 // dutchStem takes off the endings of nouns, adjectives and verbs. What spelling doubles where no ending
 // follows, or because one does, is written once: boom, bomen; pot, potten; brief, brieven.
 func dutchStem(word string) string {
-	//nolint:misspell // it is Dutch
-	word = strip(word, 3, "heden", "tjes", "tje", "eren", "en", "es", "te", "de", "e", "s", "t")
+	word = dutchEndings.strip(word, 3)
 	n := len(word)
 	switch {
 	case n > 3 && word[n-1] == word[n-2]:
@@ -366,12 +355,12 @@ func dutchStem(word string) string {
 // frenchStem is the stem of a French word (Porter) that has no accents: that of "commande" for
 // "commandées", and of "mange" for "mangent".
 func frenchStem(word string) string {
-	rest := strip(word, 3, "ees", "ee", "erent")
+	rest := frenchEndings.strip(word, 3)
 	if rest == word && !strings.HasSuffix(word, "ment") {
 		rest = strip(word, 4, "ent")
 	}
 	if !staysFrench(rest) {
-		rest = french.Stem(rest, true)
+		rest = frenchSnowball(rest)
 	}
 	return strip(rest, 4, "r")
 }
@@ -395,13 +384,7 @@ func plainEnding(word, letters string) bool {
 // spanishStem takes off what number, gender, persons and times add, but no i alone: few Spanish words end with
 // one, and with it Italian "treni" would be "tren".
 func spanishStem(word string) string {
-	word = strip(word, 3, "amiento", "imiento", "ariamos", "eriamos", "iriamos", "ieramos", "iesemos", "abamos", "iamos", "ieron", "iendo",
-		"asteis", "isteis", "aremos", "eremos", "iremos",
-		"arias", "erias", "irias", "arian", "erian", "irian", "aria", "eria", "iria", "ieras", "ieran", "iera", "ieses", "iesen", "iese",
-		"aron", "ando", "aran", "eran", "iran", "aras", "eras", "iras", "aste", "iste", "abas", "aban", "amos", "emos", "imos", "ados", "adas", "idos", "idas",
-		"arse", "erse", "irse", "arme", "erme", "irme", "arlo", "erlo", "irlo", "arla", "erla", "irla",
-		"are", "ere", "ire", "ara", "era", "ira", "aba", "ada", "ado", "ida", "ido", "ais", "eis", "ias", "ian", "ar", "er", "ir", "ia", "io", "ie",
-		"as", "es", "os", "an", "en", "a", "e", "o", "s")
+	word = spanishEndings.strip(word, 3)
 	if i := strings.LastIndex(word, "ie"); i > 0 && i < len(word)-2 { // empiezan, empezar
 		word = word[:i] + word[i+1:]
 	} else if i := strings.LastIndex(word, "ue"); i > 0 && i < len(word)-2 && word[i-1] != 'q' && word[i-1] != 'g' { // puede, poder
@@ -431,21 +414,13 @@ func portugueseStem(word string) string {
 			break
 		}
 	}
-	word = strip(word, 3, "aramos", "assemos", "ariamos", "eriamos", "iriamos", "avamos", "iamos", "aremos", "eremos", "iremos", "ermos", "armos", "irmos",
-		"ariam", "eriam", "iriam", "aria", "eria", "iria", "assem", "essem", "issem", "asse", "esse", "isse", "aram", "eram", "iram", "arao", "erao", "irao",
-		"ando", "endo", "indo", "amos", "emos", "imos", "avam", "arem", "erem", "irem", "ados", "adas", "idos", "idas", "arei", "erei", "irei",
-		"ava", "ara", "era", "ira", "ado", "ada", "ido", "ida", "iam", "ias", "ou", "eu", "iu", "ei", "ia", "io",
-		"ares", "eres", "ires", "ar", "er", "ir", "am", "em", "as", "es", "os", "a", "e", "i", "o", "s")
+	word = portugueseEndings.strip(word, 3)
 	return sounded(word)
 }
 
 // italianStem takes off what number, gender, persons and times add.
 func italianStem(word string) string {
-	word = strip(word, 3, "azione", "azioni", "avamo", "evamo", "ivamo", "eremmo", "iremmo", "eranno", "iranno", "eremo", "iremo", "erebbe", "irebbe", "erebbero", "irebbero",
-		"avano", "evano", "ivano", "arono", "erono", "irono", "assero", "essero", "issero", "isce", "isco", "iscono",
-		"iamo", "iate", "ando", "endo", "asse", "esse", "isse", "asti", "esti", "isti", "erai", "irai", "ato", "ata", "ati", "ate", "uto", "uta", "uti", "ute",
-		"ito", "ita", "iti", "ite", "are", "ere", "ire", "ano", "ono", "ava", "eva", "iva", "avo", "evo", "ivo", "avi", "evi", "ivi", "era", "ira", "ero", "iro",
-		"ia", "ie", "io", "ii", "a", "e", "i", "o")
+	word = italianEndings.strip(word, 3)
 	if strings.HasSuffix(word, "ch") || strings.HasSuffix(word, "gh") { // banche, banca
 		return word[:len(word)-1]
 	}
@@ -455,7 +430,7 @@ func italianStem(word string) string {
 // cyrillicStem is the stem of a Russian word; of other languages of the script it takes
 // off what looks alike.
 func cyrillicStem(word string) string {
-	return cachedStem('r', word, func(w string) string { return russian.Stem(w, true) })
+	return cachedStem('r', word, russianSnowball)
 }
 
 // arabicStem takes off articles, conjunctions and endings (after Larkey's light stemmer).

@@ -116,21 +116,29 @@ function checkEnd(read: Line[], all: Group): void {
 
 const size = (value: unknown) => (typeof value === "string" ? Buffer.byteLength(value) : 0);
 
-function weightOf(line: Line, bytes: number): number {
+/** How many bytes the server counts a text as: those that are not ASCII twice. */
+function sizeOfText(value: unknown): number {
+  if (typeof value !== "string") return 0;
+  let ascii = 0;
+  for (let i = 0; i < value.length; i++) if (value.charCodeAt(i) < 128) ascii++;
+  return 2 * size(value) - ascii;
+}
+
+function weightOf(line: Line, text: string, bytes: number): number {
   const weight = Math.floor(bytes / 2000);
   if (["header", "revision", "link", "end"].includes(line.type as string)) return weight + 2;
   if (line.type === "entity") {
     const more = Array.isArray(line["observations"]) ? Math.max(line["observations"].length - 1, 0) : 0;
-    return weight + 5 * (more + 1) + Math.floor((bytes + more * (size(line["name"]) + size(line["entityType"]))) / 160);
+    return weight + 5 * (more + 1) + Math.floor((sizeOfText(text) + more * (sizeOfText(line["name"]) + sizeOfText(line["entityType"]))) / 105);
   }
-  return Math.min(weight + 5 + Math.floor(size(line["text"]) / 160), bounds.weight / 2);
+  return Math.min(weight + 5 + Math.floor(sizeOfText(line["text"]) / 105), bounds.weight / 2);
 }
 
 function add(group: Group, at: number, line: Line, text: string): void {
   const bytes = size(text);
   const body = (typeof line.body === "object" && line.body !== null ? line.body : {}) as Record<string, unknown>;
   group.numbers.push(at + 1);
-  group.weight += weightOf(line, bytes);
+  group.weight += weightOf(line, text, bytes);
   group.bytes += bytes;
   group.records += line.type === "record" ? 1 : 0;
   group.revisions += line.type === "revision" ? 1 : 0;

@@ -151,7 +151,10 @@ def _size(line: str) -> int:
 
 
 def _text(value: object) -> int:
-    return _size(value) if isinstance(value, str) else 0
+    """How many bytes the server counts a text as: those that are not ASCII twice."""
+    if not isinstance(value, str):
+        return 0
+    return len(value) if value.isascii() else 2 * _size(value) - len(value.encode("ascii", "ignore"))
 
 
 def _line_weight(read: JSON, line: str) -> int:
@@ -162,8 +165,8 @@ def _line_weight(read: JSON, line: str) -> int:
     if read.get("type") == "entity":
         observations = read.get("observations")
         more = max(len(observations) - 1, 0) if isinstance(observations, list) else 0
-        return weight + 5 * (more + 1) + (size + more * (_text(read.get("name")) + _text(read.get("entityType")))) // 160
-    return min(weight + 5 + _text(read.get("text")) // 160, MOST // 2)
+        return weight + 5 * (more + 1) + (_text(line) + more * (_text(read.get("name")) + _text(read.get("entityType")))) // 105
+    return min(weight + 5 + _text(read.get("text")) // 105, MOST // 2)
 
 
 def _weight(read: Sequence[JSON], lines: Sequence[str]) -> int:
