@@ -26,10 +26,9 @@ func (r *SweepReport) add(one SweepReport) {
 // sweepBatch bounds the records of one change of upkeep.
 const sweepBatch = 200
 
-// Sweep does the upkeep of every tenant that needs some: it erases what has expired and
-// the consolidated episodes beyond the cap of their agent, writes down with an event what
-// decay has brought about, and embeds what has no vectors yet. Reads never depend on it:
-// every state is right at the moment of reading. Several processes may sweep at once;
+// Sweep does the upkeep of every tenant that needs some: it erases what has expired and the consolidated episodes
+// beyond the cap of their agent, writes down with an event what decay has brought about, and embeds what has no vectors
+// yet. Reads never depend on it: every state is right at the moment of reading. Several processes may sweep at once;
 // each transition is written down once.
 func (e *Engine) Sweep(ctx context.Context) (report SweepReport, err error) {
 	for t, err := range e.store.Due(ctx, e.now()) {
@@ -97,8 +96,7 @@ func expiredBy(now time.Time) Filter {
 	return Filter{Within: []Namespace{{}}, At: now, Expired: true, NotLive: true}
 }
 
-// dueBy selects records that have a transition to write down. Those past their expiry
-// time are erased instead.
+// dueBy selects records that have a transition to write down. Those past their expiry time are erased instead.
 func dueBy(now time.Time) Filter {
 	return Filter{Within: []Namespace{{}}, At: now, Due: now, NotLive: true}
 }
@@ -189,8 +187,7 @@ func (m *Memory) noteTransition(c *Change, r Record, now time.Time) error {
 	return err
 }
 
-// transitions are the events of going from one state to a later one by decay, each
-// with the moment it came about.
+// transitions are the events of going from one state to a later one by decay, each with the moment it came about.
 func (m *Memory) transitions(r *Record, from, to Validity, now time.Time) (events []Event) {
 	if from == Active && to != Active {
 		events = append(events, m.event(EventFaded, r, now, map[string]any{"since": r.Decay.Below(ActiveConfidence)}))
@@ -243,16 +240,14 @@ func (m *Memory) capEpisodes(ctx context.Context, dry bool) (n int64, err error)
 	return n, err
 }
 
-// eraseOldest erases the oldest records that f selects until no more than most
-// live ones of its scope are left.
+// eraseOldest erases the oldest records that f selects until no more than most live ones of its scope are left.
 func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64, err error) {
 	live := f
 	live.Statuses = nil
 	for {
 		erased, err := Commit(ctx, m, "sweep", nil, func(now time.Time) (Decision[int64], error) {
-			// The list comes before the count: if another sweep erases records in
-			// between, they are either on this list, which is a conflict, or gone before
-			// the count.
+			// The list comes before the count: if another sweep erases records in between, they are either on this
+			// list, which is a conflict, or gone before the count.
 			records, _, err := m.engine.store.Records(ctx, m.view.Tenant, f,
 				Page{Limit: sweepBatch, Order: OldestFirst})
 			if err != nil {
@@ -292,8 +287,7 @@ func (m *Memory) eachPage(ctx context.Context, f Filter, page Page, do func([]Re
 	}
 }
 
-// RecordRefusal writes to the audit log of a tenant that one of its callers was refused what
-// it may not do.
+// RecordRefusal writes to the audit log of a tenant that one of its callers was refused what it may not do.
 func (e *Engine) RecordRefusal(ctx context.Context, t Tenant, actor, requestID string, details map[string]any) error {
 	m := &Memory{engine: e, view: View{Tenant: t, Actor: actor, RequestID: requestID}}
 	return e.store.Apply(ctx, t, Change{Events: []Event{m.event(EventRefused, &Record{}, e.now(), details)}})

@@ -16,13 +16,11 @@ import (
 	"github.com/loci-memory/loci/internal/sequence"
 )
 
-// maxAttempts bounds how often a write is decided again after a conflict. Each
-// conflict means that another writer went ahead, so 64 writers of one record can
-// all get through.
+// maxAttempts bounds how often a write is decided again after a conflict. Each conflict means that another writer went
+// ahead, so 64 writers of one record can all get through.
 const maxAttempts = 64
 
-// ErrStale is what a decision returns if another writer has changed what it read: the
-// write is then decided again.
+// ErrStale is what a decision returns if another writer has changed what it read: the write is then decided again.
 var ErrStale = errors.New("what the decision was made from has changed")
 
 // A Decision is what a write wants: the change, the reply, and the record the reply speaks of.
@@ -34,10 +32,9 @@ type Decision[R any] struct {
 	Then   func()    // not nil: the change is a step. When it is made Then is called, and the write is decided again; the last one has Reply and Record
 }
 
-// Commit runs a write: it answers a repeated request with the stored reply, otherwise
-// lets decide read and decide, cuts and embeds new texts, applies the change, and starts over when
-// another writer was quicker. request identifies what was asked, as JSON. A nil request
-// is a step of a larger call, to which the handle's idempotency key does not belong.
+// Commit runs a write: it answers a repeated request with the stored reply, otherwise lets decide read and decide, cuts
+// and embeds new texts, applies the change, and starts over when another writer was quicker. request identifies what
+// was asked, as JSON. A nil request is a step of a larger call, to which the handle's idempotency key does not belong.
 func Commit[R any](
 	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
 ) (reply R, err error) {
@@ -51,8 +48,7 @@ func Commit[R any](
 		if err := pause(ctx, attempt); err != nil {
 			return reply, AsError(err)
 		}
-		// What is taken for the active space may be out of date: after a conflict it
-		// is read again.
+		// What is taken for the active space may be out of date: after a conflict it is read again.
 		active, err := m.expectedSpace(ctx, attempt > 0)
 		if err != nil {
 			return reply, err
@@ -107,9 +103,8 @@ func Commit[R any](
 		Recovery: "Try again."}
 }
 
-// apply applies a change. An erase may take other records along that only the store
-// knows, such as the writes of a checkpoint. When the log has details of these, apply
-// adds an erased event for each.
+// apply applies a change. An erase may take other records along that only the store knows, such as the writes of a
+// checkpoint. When the log has details of these, apply adds an erased event for each.
 func (m *Memory) apply(ctx context.Context, c *Change, now time.Time) error {
 	if quota := m.engine.opts.Quota; quota != nil {
 		q, err := quota(ctx, m.view.Tenant)
@@ -171,8 +166,7 @@ func CheckCreated(t, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// expectedSpace is the active space that a write makes vectors for; fresh reads it
-// from the store.
+// expectedSpace is the active space that a write makes vectors for; fresh reads it from the store.
 func (m *Memory) expectedSpace(ctx context.Context, fresh bool) (Space, error) {
 	switch {
 	case m.engine.own == nil:
@@ -257,8 +251,7 @@ func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[stri
 	return e
 }
 
-// restated is the change that puts the next state of a record whose words stay the same.
-// It keeps no earlier state.
+// restated is the change that puts the next state of a record whose words stay the same. It keeps no earlier state.
 func restated(r Record, events ...Event) Change {
 	return Change{Put: []Put{{Record: r, SameText: true, Revisions: keptRevisions}}, Events: events}
 }
@@ -282,8 +275,7 @@ func (m *Memory) one(ctx context.Context, f Filter, id ID) (Record, error) {
 	return records[0], nil
 }
 
-// kept reads a record by its id, even one that is no longer live, and returns the moment
-// of reading.
+// kept reads a record by its id, even one that is no longer live, and returns the moment of reading.
 func (m *Memory) kept(ctx context.Context, id ID, kinds ...Kind) (r Record, at time.Time, err error) {
 	f := m.readable(m.engine.now(), kinds...)
 	f.NotLive = true
