@@ -41,7 +41,7 @@ ln -s "$here/node_modules" "$work/node_modules"
 
 # address FILE: waits for the address that a server prints into it.
 address() {
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ -s "$1" ] && { head -1 "$1"; return; }
 		sleep 0.05
 	done
@@ -67,12 +67,14 @@ drive() {
 	started+=($!)
 	ANTHROPIC_BASE_URL=$(address "$work/$name.model")
 	export ANTHROPIC_BASE_URL ANTHROPIC_API_KEY=none
-	[ "$(cd "$work" && timeout 30 "$@")" = "I shall remember." ]
+	local said status=0
+	said=$(cd "$work" && timeout 300 "$@") || status=$?
+	[ "$status $said" = "0 I shall remember." ] || { echo "FAIL $name: status $status, it said: $said" >&2; return 1; }
 	"$venv/bin/python" check.py "$name" "$work/$name.json"
 }
 
 drive python "$venv/bin/python" "$work/example.py"
 drive js node "$work/example.mjs"
 serve compare
-PYTHONPATH=$work timeout 60 "$venv/bin/python" compare.py "$@"
+PYTHONPATH=$work timeout 600 "$venv/bin/python" compare.py "$@"
 echo "passed"

@@ -26,7 +26,7 @@ passed=0 failed=0
 client() {
 	local name=$1 out status=0
 	shift
-	out=$(STORE="sqlite:$work/$name.db" LOCI="$root/bin/loci" timeout 60 "$@" 2>&1) || status=$?
+	out=$(STORE="sqlite:$work/$name.db" LOCI="$root/bin/loci" timeout 300 "$@" 2>&1) || status=$?
 	local ok bad
 	ok=$(grep -c '^ok ' <<<"$out" || true)
 	bad=$(grep -c '^FAIL ' <<<"$out" || true)

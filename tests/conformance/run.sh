@@ -37,7 +37,7 @@ conform() {
 	shift 3
 	"$@" >"$work/$name.url" 2>"$work/$name.log" &
 	started+=($!)
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ -s "$work/$name.url" ] && break
 		sleep 0.05
 	done

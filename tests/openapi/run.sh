@@ -28,7 +28,7 @@ trap 'if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi; rm -
 (cd "$root" && go build -o "$work/loci" ./cmd/loci)
 HOME=$work LOCI_AUTH_MODE=none "$work/loci" --store memory: --listen 127.0.0.1:0 serve >"$work/url" 2>"$work/log" &
 server=$!
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
 	[ -s "$work/url" ] && break
 	sleep 0.05
 done
