@@ -16,13 +16,11 @@ const (
 	MaxLabelBytes = 256 // bytes in a label, and in a tenant's name
 )
 
-// A Tenant is the hard wall: no query, statistic or id reaches across it. Only
-// authentication and the operator's configuration make one; the zero Tenant is
-// refused by every store.
+// A Tenant is the hard wall: no query, statistic or id reaches across it. Only authentication and the operator's
+// configuration make one; the zero Tenant is refused by every store.
 type Tenant struct{ name string }
 
-// NewTenant checks a tenant's name: 1 to 256 bytes of valid UTF-8 without NUL.
-// Names compare byte for byte.
+// NewTenant checks a tenant's name: 1 to 256 bytes of valid UTF-8 without NUL. Names compare byte for byte.
 func NewTenant(name string) (Tenant, error) {
 	if err := CheckLabel("tenant", name); err != nil {
 		return Tenant{}, err
@@ -47,9 +45,8 @@ func CheckLabel(field, s string) error {
 	return nil
 }
 
-// A Namespace is a place inside a tenant: a tuple of labels such as
-// ("user", "u-123"). It contains itself and every namespace that extends it by
-// whole labels. Labels compare byte for byte: no case folding, no normalisation.
+// A Namespace is a place inside a tenant: a tuple of labels such as ("user", "u-123"). It contains itself and every
+// namespace that extends it by whole labels. Labels compare byte for byte: no case folding, no normalisation.
 type Namespace []string
 
 // Validate checks the limits: at most 16 labels, each 1 to 256 bytes of valid
@@ -79,9 +76,8 @@ func (n Namespace) Child(labels ...string) Namespace {
 	return append(slices.Clip(slices.Clone(n)), labels...)
 }
 
-// Key returns a collision-free byte string for n: every label followed by NUL,
-// which no label may contain. Key order puts a namespace right before everything
-// below it, so "contains" is "has the prefix".
+// Key returns a collision-free byte string for n: every label followed by NUL, which no label may contain. Key order
+// puts a namespace right before everything below it, so "contains" is "has the prefix".
 func (n Namespace) Key() string {
 	return label.Key(n)
 }
@@ -92,8 +88,7 @@ func NamespaceFromKey(key string) Namespace { return label.FromKey(key) }
 // String joins the labels with "/", escaping "/" and "%" inside them.
 func (n Namespace) String() string { return label.Join(n) }
 
-// ParseNamespace reads the form [Namespace.String] writes. The empty string is
-// the empty namespace.
+// ParseNamespace reads the form [Namespace.String] writes. The empty string is the empty namespace.
 func ParseNamespace(text string) (Namespace, error) {
 	labels, err := label.Split(text)
 	if err != nil {
@@ -113,8 +108,7 @@ func (n Namespace) Inner(labels ...string) Namespace {
 	return n.Child(append([]string{innerLabel}, labels...)...)
 }
 
-// Owner returns the namespace in which a feature made the place n; of any other
-// namespace, itself.
+// Owner returns the namespace in which a feature made the place n; of any other namespace, itself.
 func (n Namespace) Owner() Namespace {
 	if i := slices.Index(n, innerLabel); i >= 0 {
 		return n[:i]
@@ -136,8 +130,7 @@ func (n Namespace) CheckPlace() error {
 	return own.Validate()
 }
 
-// former is the namespace without the label that no caller can name, as it was before
-// there was one.
+// former is the namespace without the label that no caller can name, as it was before there was one.
 func (n Namespace) former() Namespace {
 	owner := n.Owner()
 	if len(owner) == len(n) {
@@ -146,8 +139,7 @@ func (n Namespace) former() Namespace {
 	return owner.Child(n[len(owner)+1:]...)
 }
 
-// A NameKey makes the marks of a tenant's namespaces. Each tenant has its own, which is
-// erased with the tenant.
+// A NameKey makes the marks of a tenant's namespaces. Each tenant has its own, which is erased with the tenant.
 type NameKey []byte
 
 // NewNameKey makes a key at random.
@@ -184,10 +176,9 @@ func (k NameKey) Shown(m Mark, known []Namespace) Namespace {
 	return slices.Clone(longest)
 }
 
-// A Template is a namespace whose labels may be variables: a label that is
-// exactly "{name}" stands for the caller's variable of that name. The nil
-// Template means the default place: ("user", user_id), else
-// ("org", org_id, agent_id), else ("org", org_id).
+// A Template is a namespace whose labels may be variables: a label that is exactly "{name}" stands for the caller's
+// variable of that name. The nil Template means the default place: ("user", user_id), else ("org", org_id, agent_id),
+// else ("org", org_id).
 type Template []string
 
 // ParseTemplate checks the labels of a template.
@@ -200,9 +191,8 @@ func ParseTemplate(labels []string) (Template, error) {
 	return Template(slices.Clone(labels)), Namespace(labels).Validate()
 }
 
-// Resolve fills the variables from vars. A variable that is not set is a
-// [*ConfigurationError]. So is an empty one: it must not lead to somebody else's default
-// place.
+// Resolve fills the variables from vars. A variable that is not set is a [*ConfigurationError]. So is an empty one: it
+// must not lead to somebody else's default place.
 func (t Template) Resolve(vars Vars) (Namespace, error) {
 	if t == nil {
 		_, user := vars[VarUser]

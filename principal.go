@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci/internal/caller"
 )
 
-// The variables of a principal that Loci knows. An operator may add others for
-// use in namespace templates.
+// The variables of a principal that Loci knows. An operator may add others for use in namespace templates.
 const (
 	VarUser    = caller.User
 	VarOrg     = caller.Org
@@ -63,9 +62,8 @@ func ParseScope(name string) (Scope, error) {
 	return "", Errorf(Invalid, "unknown scope %q: must be one of %s", name, strings.Join(caller.Texts(Scopes), ", "))
 }
 
-// A Principal is an authenticated caller: which tenant, who, as whom, and what
-// they may do. Only authentication and the operator's configuration make one. It
-// is immutable: there is no shared "current user" anywhere.
+// A Principal is an authenticated caller: which tenant, who, as whom, and what they may do. Only authentication and the
+// operator's configuration make one. It is immutable: there is no shared "current user" anywhere.
 type Principal struct {
 	tenant  Tenant
 	subject string
@@ -133,8 +131,7 @@ func (p Principal) Require(s Scope) error {
 	return &Error{Code: Forbidden, Msg: fmt.Sprintf("this credential lacks the scope %q", s), Err: &ScopeError{OneOf: []Scope{s}}}
 }
 
-// A ScopeError is the cause of a Forbidden error: scopes that the caller lacks, of which one
-// would do.
+// A ScopeError is the cause of a Forbidden error: scopes that the caller lacks, of which one would do.
 type ScopeError struct{ OneOf []Scope }
 
 // Error names the scopes.
@@ -158,13 +155,12 @@ func checkVars(vars Vars) error {
 
 // With returns the principal for one request that chooses some variables itself.
 //
-// A request that names somebody is about that one, and not about anybody whom the credential adds. A
-// choice replaces the variable's own value, and it drops every narrower variable of the credential that
-// the request does not name. From broad to narrow these are the organisation, the agent, the butler, the
-// user, the thread and session. So a request that names an organisation or an agent has a user only if
-// it names one, and a request that names a user keeps the organisation and agent. A butler says who acts
-// and not whose memory it is: naming one replaces no other variable. Several calls of With are one
-// request.
+// A request that names somebody is about that one, and not about anybody whom the credential adds. A choice replaces
+// the variable's own value, and it drops every narrower variable of the credential that the request does not name. From
+// broad to narrow these are the organisation, the agent, the butler, the user, the thread and session. So a request
+// that names an organisation or an agent has a user only if it names one, and a request that names a user keeps the
+// organisation and agent. A butler says who acts and not whose memory it is: naming one replaces no other variable.
+// Several calls of With are one request.
 //
 // A thread and a session may always be chosen: they only select inside what the principal
 // owns already. Any other choice needs the scope delegate, unless the request is still
@@ -201,9 +197,8 @@ func (p Principal) AtAgent(agent string) (Principal, error) {
 	return p, nil
 }
 
-// Elevate returns the principal for one request in another tenant. It needs the
-// scopes admin and elevate. Whoever uses it records the fact in both tenants:
-// see [Engine.RecordElevation].
+// Elevate returns the principal for one request in another tenant. It needs the scopes admin and elevate. Whoever uses
+// it records the fact in both tenants: see [Engine.RecordElevation].
 func (p Principal) Elevate(to Tenant) (Principal, error) {
 	if !p.May(ScopeAdmin) || !p.May(ScopeElevate) {
 		return Principal{}, &Error{Code: Forbidden, Msg: "a request cannot choose its tenant",
@@ -219,9 +214,8 @@ func (p Principal) Elevate(to Tenant) (Principal, error) {
 	return p, nil
 }
 
-// RecordElevation writes to the audit logs of both tenants that a principal of one acts in the
-// other, for whom and until when it may. Call it before the act, which must not happen if it
-// fails. Forbidden: that time is over.
+// RecordElevation writes to the audit logs of both tenants that a principal of one acts in the other, for whom and
+// until when it may. Call it before the act, which must not happen if it fails. Forbidden: that time is over.
 func (e *Engine) RecordElevation(ctx context.Context, p Principal, requestID, operation string) error {
 	if p.ElevatedFrom().IsZero() {
 		return nil

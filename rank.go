@@ -47,6 +47,20 @@ func (e *Engine) rank(hits []Hit, mode Mode, p *probing) []scored {
 	return out
 }
 
+// Times are looked for in what the best hits say, as far as nothing else is known to be of them: texts are read for it.
+const (
+	mostDated      = 4000
+	mostDatedBytes = 2 << 20
+)
+
+// dated are the hits in whose texts times are looked for: the best without them of those that were not made then.
+func (e *Engine) dated(hits []Hit, mode Mode, p *probing) []int {
+	all := score(hits, e.ranking(mode, p), p)
+	return rank.Best(len(hits), mostDated, func(i int) bool {
+		return !hits[i].Lifter && when.Near(p.Times, hits[i].CreatedAt) < 1
+	}, func(i int) float64 { return all[i].sum })
+}
+
 // score scores hits in their order.
 func score(hits []Hit, s rank.Settings, p *probing) []scored {
 	named, wanted := retrieval.Names(p.respelled(p.Text)), retrieval.Wanted(p.Text)

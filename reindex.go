@@ -14,9 +14,8 @@ type ReindexOptions struct {
 	DryRun   bool                    // report what lacks vectors and do nothing
 	Progress func(done, total int64) // called now and then; may be nil
 
-	// Background is for a server that builds a generation by itself: it works in
-	// small steps with as long a pause after each, drops only the generation it
-	// replaced, and leaves everything as it is once another process has switched to
+	// Background is for a server that builds a generation by itself: it works in small steps with as long a pause after
+	// each, drops only the generation it replaced, and leaves everything as it is once another process has switched to
 	// a space of its own choice.
 	Background bool
 }
@@ -38,11 +37,10 @@ type ReindexReport struct {
 // use that space, and then drops the vectors of other spaces. Until the switch, which is
 // one moment for all processes, searches use the old vectors.
 //
-// You can stop it at any time and call it again: what is done stays done. Several
-// processes may work at once. A text the embedder refuses does not hold up the others;
-// should more than one in twenty be refused, and more than three, nothing is switched and
-// the error is Unavailable. Conflict: another process switched to a third space
-// meanwhile. Unsupported: there is no embedder.
+// You can stop it at any time and call it again: what is done stays done. Several processes may work at once. A text
+// the embedder refuses does not hold up the others; should more than one in twenty be refused, and more than three,
+// nothing is switched and the error is Unavailable. Conflict: another process switched to a third space meanwhile.
+// Unsupported: there is no embedder.
 func (e *Engine) Reindex(ctx context.Context, t Tenant, opts *ReindexOptions) (report ReindexReport, err error) {
 	if e.own == nil {
 		return report, &Error{Code: Unsupported, Msg: "no embedder is configured, so there are no vectors to make",
@@ -208,8 +206,7 @@ func (r *reindexing) measure(ctx context.Context) error {
 	}
 }
 
-// maxSwitches bounds how often the switch is tried while others store memories without
-// the new vectors.
+// maxSwitches bounds how often the switch is tried while others store memories without the new vectors.
 const maxSwitches = 20
 
 // build fills the new generation and switches to it.
@@ -225,9 +222,8 @@ func (r *reindexing) build(ctx context.Context) error {
 		if err := r.acceptable(ctx); err != nil {
 			return err
 		}
-		// Writers may be quicker than every look at what is missing. After a few rounds
-		// the switch tolerates a handful of gaps: from then on all writers make the new
-		// vectors, and the gaps are filled right after it.
+		// Writers may be quicker than every look at what is missing. After a few rounds the switch tolerates a handful
+		// of gaps: from then on all writers make the new vectors, and the gaps are filled right after it.
 		lacking := int64(len(r.filler.Refused) + max(0, attempt-3)*embedcall.Batch)
 		err := r.e.store.SwitchSpace(ctx, r.t, from, r.report.To, lacking)
 		if err == nil {
@@ -261,8 +257,7 @@ func errOtherSpace(now Space) error {
 		Recovery: "Configure the same embedder everywhere, then run it again."}
 }
 
-// left reports whether a build in the background ended because another process had
-// made another choice.
+// left reports whether a build in the background ended because another process had made another choice.
 func (r *reindexing) left(ctx context.Context, err error) bool {
 	if !r.opts.Background || !errors.Is(err, ErrConflict) {
 		return false

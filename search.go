@@ -115,7 +115,7 @@ type NamedTime = when.Span
 
 // Search finds memories by meaning and by words. Each record comes once, with its best passage.
 //
-// Candidates are the best 4·(Offset+Limit) records by each signal, among what the conditions select, and what
+// Candidates are the best 4·(Offset+Limit) records by each signal, or if more 16,000 or Offset+Limit, among what the conditions select, and what
 // stands beside them in their sequences. A match gets VectorWeight·similarity + (1−VectorWeight)·words, where words
 // is BM25 as a share of the most that the query's words allow, times the root of how much of the query they cover,
 // and similarity is the cosine scaled from where texts have nothing in common to where they say the same. An
@@ -172,7 +172,7 @@ func (m *Memory) searchIn(ctx context.Context, f Filter, q Query) (Result, error
 	var p probing
 	for attempt := 0; ; attempt++ {
 		hits, err := m.candidates(ctx, q, &p, func(p Probe) ([]Hit, error) {
-			return m.engine.store.Match(ctx, m.view.Tenant, p, f, 4*depth)
+			return m.engine.store.Match(ctx, m.view.Tenant, p, f, rank.Candidates(depth))
 		})
 		if err != nil {
 			return Result{}, err
@@ -305,7 +305,9 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	}
 	if p.Sequences = q.Mode == Hybrid; p.Sequences {
 		p.Times = when.Find(q.Text, e.now())
-		p.Texts = len(p.Times) > 0 // for the times that they name
+		if p.Texts = len(p.Times) > 0; p.Texts { // for the times that they name
+			p.MostText, p.Wanted = mostDatedBytes, func(hits []Hit) []int { return e.dated(hits, q.Mode, p) }
+		}
 		p.onlyTime = p.Texts && !retrieval.HasContent(when.Without(q.Text, p.Times))
 	}
 	switch {

@@ -260,11 +260,12 @@ func (s *moving) ActiveSpace(ctx context.Context, t loci.Tenant) (loci.Space, er
 }
 
 // A search looks at four times as many candidates by each signal as it returns and passes
-// over; a recall at as many.
+// over, but far down at no more than 16,000; a recall at as many.
 func TestCandidatesOfASearch(t *testing.T) {
 	s := &moving{Store: locitest.OpenMemory()}
 	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{}), "u")
-	for _, c := range [][3]int{{0, 0, 40}, {3, 0, 12}, {7, 20, 108}} {
+	for _, c := range [][3]int{{0, 0, 40}, {3, 0, 12}, {7, 20, 108}, {1000, 0, 4000}, {1000, 3000, 16_000},
+		{1000, 10_000, 16_000}} {
 		if locitest.Search(t, m, loci.Query{Text: "zebra", Limit: c[0], Offset: c[1]}); s.most != c[2] {
 			t.Errorf("%d after %d of %d candidates, want %d", c[0], c[1], s.most, c[2])
 		}

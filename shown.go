@@ -9,11 +9,10 @@ import (
 	"github.com/loci-memory/loci/internal/shown"
 )
 
-// shown returns the first memory of a text that only repeats memories in the form in
-// which Loci shows them: a context, the reply of a search, a list. Each of them must
-// exist. Such a text is not stored: it would come back beside the memories themselves,
-// and be shown and stored again. It confirms nothing either: a model that repeats what it
-// was told is no evidence.
+// shown returns the first memory of a text that only repeats memories in the form in which Loci shows them: a context,
+// the reply of a search, a list. Each of them must exist. Such a text is not stored: it would come back beside the
+// memories themselves, and be shown and stored again. It confirms nothing either: a model that repeats what it was told
+// is no evidence.
 func (m *Memory) shown(ctx context.Context, draft *factDraft, now time.Time) (first ID, err error) {
 	if len(draft.Attributes) > 0 {
 		return ID{}, nil
@@ -63,8 +62,7 @@ func (m *Memory) shownOne(ctx context.Context, s shown.Memory, now time.Time) (I
 	return ID{}, nil
 }
 
-// shows reports whether a text is that of a record, or a passage of it, with or
-// without its key.
+// shows reports whether a text is that of a record, or a passage of it, with or without its key.
 func shows(r *Record, content string) bool {
 	content = shown.WithoutKey(content)
 	texts := []string{r.Text}

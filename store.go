@@ -335,9 +335,13 @@ type Probe struct {
 	// is found in a namespace of more than [QuickRecords] records of a kind, nor where the index has no room.
 	Quick bool
 
-	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say.
-	Texts  bool
-	Shared map[any]any // where a store keeps what questions of one call have in common, one after another; nil: it keeps nothing
+	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say: of all, or of those of which Wanted gives the
+	// numbers, in this order, until there are MostText bytes; 0: without a bound. The store calls it during Match, with
+	// the hits as it returns them.
+	Texts    bool
+	Wanted   func(hits []Hit) []int
+	MostText int
+	Shared   map[any]any // where a store keeps what questions of one call have in common, one after another; nil: it keeps nothing
 }
 
 // Bounds of a quick [Probe].

@@ -145,10 +145,9 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 	return Decision[Stored]{Reply: Stored{ID: r.ID, Outcome: DuplicateOf}, Record: r.ID, Change: change}, nil
 }
 
-// giveWay takes the slot of a key from the fact that holds it. A live fact is superseded:
-// it was true until the new fact became true. An expired fact stays expired: there is
-// nothing left to supersede. fromNow says that the caller did not date the new fact. It
-// then begins no earlier than the old one, even if the clock was set back in between.
+// giveWay takes the slot of a key from the fact that holds it. A live fact is superseded: it was true until the new
+// fact became true. An expired fact stays expired: there is nothing left to supersede. fromNow says that the caller did
+// not date the new fact. It then begins no earlier than the old one, even if the clock was set back in between.
 func (m *Memory) giveWay(
 	c *Change, old *Record, next *factBody, by ID, fromNow bool, now time.Time,
 ) (superseded bool, err error) {
@@ -186,9 +185,8 @@ func (m *Memory) giveWay(
 // maxChain bounds the facts that History follows.
 const maxChain = 10_000
 
-// History returns the chain of supersession a fact is in, oldest first: the facts
-// that gave way one to the next under its key. Erased ones end the chain. At most
-// 10,000 are returned, those nearest to the fact.
+// History returns the chain of supersession a fact is in, oldest first: the facts that gave way one to the next under
+// its key. Erased ones end the chain. At most 10,000 are returned, those nearest to the fact.
 func (m *Memory) History(ctx context.Context, id ID) ([]Fact, error) {
 	fact, err := m.Fact(ctx, id)
 	if err != nil {

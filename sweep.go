@@ -30,9 +30,9 @@ const (
 )
 
 // Sweep does the upkeep of every tenant that needs some: it erases what has expired and the consolidated episodes
-// beyond the cap of their agent, writes down with an event what decay has brought about, and embeds what has no
-// vectors yet. Reads never depend on it: every state is right at the moment of reading. Several processes may sweep
-// at once; each transition is written down once.
+// beyond the cap of their agent, writes down with an event what decay has brought about, and embeds what has no vectors
+// yet. Reads never depend on it: every state is right at the moment of reading. Several processes may sweep at once;
+// each transition is written down once.
 func (e *Engine) Sweep(ctx context.Context) (report SweepReport, err error) {
 	for t, err := range e.store.Due(ctx, e.now()) {
 		if err != nil {

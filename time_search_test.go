@@ -1,6 +1,8 @@
 package loci_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -170,4 +172,80 @@ func lastWords(texts []string) string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
+}
+
+// A store that counts of how many hits it gives the text, and the bytes.
+type readers struct {
+	loci.Store
+	texts, bytes int
+}
+
+func (s *readers) Match(
+	ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int,
+) ([]loci.Hit, error) {
+	hits, err := s.Store.Match(ctx, t, p, f, limit)
+	for i := range hits {
+		if n := len(hits[i].Text); n > 0 {
+			s.texts++
+			s.bytes += n
+		}
+	}
+	return hits, err
+}
+
+// A search for a time reads what the best hits say, not what stands beside them for the sake of others, nor what was made
+// then. However many results are asked for, it reads no more than 4,000 texts, or 2 MiB of them.
+func TestASearchForATimeReadsTheBestTexts(t *testing.T) {
+	s := &readers{Store: locitest.OpenMemory()}
+	c := locitest.NewClock()
+	m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Now: c.Now}), "u")
+	h := session.Of(m)
+	say := func(id string, n int, text func(i int) string) {
+		messages := make([]session.Message, n)
+		for i := range messages {
+			messages[i] = locitest.Spoken(session.MessageHuman, text(i))
+		}
+		locitest.AppendTo(t, m, id, messages...)
+	}
+	const many = 1000
+	for part := range 5 {
+		say("many", many, func(i int) string { return fmt.Sprintf("Walrus %d, the one of May 2020.", part*many+i) })
+	}
+	say("few", 9, func(i int) string {
+		if i == 4 {
+			return "Walrus in the middle"
+		}
+		return fmt.Sprint("Harbour ", i)
+	})
+	say("long", 90, func(int) string { return "Walrus. " + strings.Repeat("zebra ", 9000) })
+	c.Advance(400 * 24 * time.Hour)
+	search := func(id, text string, limit, offset int) session.Hits {
+		t.Helper()
+		s.texts, s.bytes = 0, 0
+		found, err := h.Search(t.Context(), session.Search{Session: id, Text: text, Limit: limit, Offset: offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if search("few", "walrus last week", 1, 0); s.texts != 5 { // itself, and two on each side
+		t.Errorf("%d texts were read", s.texts)
+	}
+	for _, offset := range []int{0, 4000} {
+		search("many", "walrus last week", 1000, offset)
+		if s.texts > 4000 || s.texts < 3900 {
+			t.Errorf("%d texts were read of many, after %d", s.texts, offset)
+		}
+	}
+	if search("long", "walrus last week", 100, 0); s.bytes < 2<<20 || s.bytes > 2<<20+60_000 {
+		t.Errorf("%d bytes were read", s.bytes)
+	}
+	c.Advance(-400 * 24 * time.Hour)
+	if found := search("few", "walrus today", 1, 0); s.texts != 0 || found.Hits[0].Explain.TimePart == 0 {
+		t.Errorf("%d texts were read of what was made then: %+v", s.texts, found.Hits)
+	}
+	first := search("many", "walrus in May 2020", 10, 0)
+	if first.Hits[0].Explain.TimePart == 0 || !strings.Contains(first.Hits[0].Text, "May 2020") {
+		t.Errorf("first %+v", first.Hits[0])
+	}
 }

@@ -57,8 +57,7 @@ type exportLine struct {
 	Links         int64 `json:"links,omitempty"`
 }
 
-// exportable refuses a state of a record that Export would write in too long a
-// line: what was imported can be moved on.
+// exportable refuses a state of a record that Export would write in too long a line: what was imported can be moved on.
 func (e *Engine) exportable(text string, attributes, body json.RawMessage) error {
 	if size := len(attributes) + len(body); size > intake.Room(e.opts.Content.MaxBytes, len(text)) {
 		return Errorf(TooLarge, "text has %d bytes, attributes and body have %d: too much for one memory", len(text), size)
@@ -75,9 +74,8 @@ type Exporter struct {
 	Parts    int64 // of the records written: those that an import counts with another, such as the blocks of a file
 }
 
-// exportedBody is the body of a record, with its times in the form of the export's
-// others: bodies of older builds have them without zeros at the end. One that cannot
-// be read stays as it is, for the import to name what is wrong with it.
+// exportedBody is the body of a record, with its times in the form of the export's others: bodies of older builds have
+// them without zeros at the end. One that cannot be read stays as it is, for the import to name what is wrong with it.
 func exportedBody(r *Record) json.RawMessage {
 	var body any
 	var err error

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/internal/sequence"
 )
 
-// maxAttempts bounds how often a write is decided again after a conflict. Each conflict means that another writer
-// went ahead, so 64 writers of one record can all get through.
+// maxAttempts bounds how often a write is decided again after a conflict. Each conflict means that another writer went
+// ahead, so 64 writers of one record can all get through.
 const maxAttempts = 64
 
 // ErrStale is what a decision returns if another writer has changed what it read: the write is then decided again.
@@ -34,8 +34,8 @@ type Decision[R any] struct {
 }
 
 // Commit runs a write: it answers a repeated request with the stored reply, otherwise lets decide read and decide, cuts
-// and embeds new texts, applies the change, and starts over when another writer was quicker. request is what was asked,
-// as JSON. A nil request is a step of a larger call, to which the handle's idempotency key does not belong.
+// and embeds new texts, applies the change, and starts over when another writer was quicker. request identifies what
+// was asked, as JSON. A nil request is a step of a larger call, to which the handle's idempotency key does not belong.
 func Commit[R any](
 	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
 ) (reply R, err error) {

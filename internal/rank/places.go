@@ -64,3 +64,22 @@ func Pointers[T any](to []*T, values []T) []*T {
 	}
 	return to
 }
+
+// Candidates is how many of the best by each signal are looked at for depth results: four times as many, since those
+// that are good by both may be far down in each. Far down that is too many, and less matters there.
+func Candidates(depth int) int { return max(depth, min(4*depth, mostCandidates)) }
+
+const mostCandidates = 16_000
+
+// Best returns the numbers of the most values with the greatest scores of those that are in, the best first, and of
+// equal ones the first.
+func Best(n, most int, in func(i int) bool, score func(i int) float64) []int {
+	best := make([]int, 0, n)
+	for i := range n {
+		if in(i) {
+			best = append(best, i)
+		}
+	}
+	slices.SortStableFunc(best, func(a, b int) int { return cmp.Compare(score(b), score(a)) })
+	return best[:min(most, len(best))]
+}

@@ -65,3 +65,23 @@ func TestFirst(t *testing.T) {
 		}
 	}
 }
+
+// Far down in the results, candidates by each signal are four times as many no longer, but always as many as results.
+func TestCandidates(t *testing.T) {
+	for depth, want := range map[int]int{1: 4, 10: 40, 4000: 16_000, 4001: 16_000, 15_999: 16_000, 16_001: 16_001} {
+		if got := rank.Candidates(depth); got != want {
+			t.Errorf("%d for %d results, want %d", got, depth, want)
+		}
+	}
+}
+
+// The best are those with the greatest scores, of equal ones the first.
+func TestBest(t *testing.T) {
+	scores := []float64{2, 5, 3, 5, 1, 9}
+	score := func(i int) float64 { return scores[i] }
+	for most, want := range map[int][]int{0: {}, 1: {1}, 3: {1, 3, 2}, 9: {1, 3, 2, 0, 4}} {
+		if got := rank.Best(len(scores), most, func(i int) bool { return i != 5 }, score); !slices.Equal(got, want) {
+			t.Errorf("the best %d: %v, want %v", most, got, want)
+		}
+	}
+}

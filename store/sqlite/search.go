@@ -68,7 +68,7 @@ type seenState struct{}
 func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limit int) ([]loci.Hit, error) {
 	load := func(ids []loci.ID) (records []loci.Record, err error) {
 		all := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids}
-		err = f.records(ctx, &all, nil, loci.NewestFirst, func(r *loci.Record) bool {
+		err = f.records(ctx, &all, nil, unordered, func(r *loci.Record) bool {
 			records = append(records, *r)
 			return true
 		})

@@ -92,6 +92,47 @@ var matchCases = []testCase{
 		b.apply(erasure(long))
 		check(again, message)
 	}},
+	{"a probe says of which hits it wants the text, and of how many bytes", func(b *bench) {
+		for i := range 300 { // more than are read at once
+			r := record(i+1, fmt.Sprintf("walrus %03d", i))
+			if r.Heading = "heading"; i%2 == 0 {
+				r.Kind = "message"
+			}
+			b.put(r)
+		}
+		p := words("walrus")
+		p.Texts = true
+		var asked []loci.ID
+		p.Wanted = func(hits []loci.Hit) (wanted []int) {
+			asked = nil
+			for i := len(hits) - 1; i >= 0; i-- {
+				if hits[i].Text != "" {
+					b.Errorf("%s has a text before it is wanted", hits[i].ID)
+				}
+				if i%3 != 0 {
+					wanted, asked = append(wanted, i), append(asked, hits[i].ID)
+				}
+			}
+			return wanted
+		}
+		for _, most := range []int{0, 10, 21, 1500} {
+			p.MostText = most
+			hits, given := b.match(p, loci.Filter{}, 300), map[loci.ID]bool{}
+			want := len(asked)
+			if most > 0 {
+				want = min(want, (most+9)/10) // each has 10 bytes, and the last one may go beyond
+			}
+			for _, id := range asked[:want] {
+				given[id] = true
+			}
+			for _, h := range hits {
+				if (h.Text != "") != given[h.ID] || (h.Heading != "") != given[h.ID] {
+					b.Errorf("within %d bytes %s has the text %q", most, h.ID, h.Text)
+				}
+			}
+			b.same("hits with a text", len(given), want)
+		}
+	}},
 	{"a heading is searched with each passage", func(b *bench) {
 		keyed, plain := record(1, ""), record(2, "harbour blue")
 		keyed.Heading = "user favorite_color homeTown"

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -46,13 +45,19 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if _, err := s.gather(&p, limit); err != nil {
 		return nil, err
 	}
-	hits := s.newestFirst()
+	hits, at := s.newestFirst()
+	if p.Texts {
+		if err := s.addTexts(&p, hits, at); err != nil {
+			return nil, err
+		}
+	}
 	s.release()
 	return hits, nil
 }
 
-// newestFirst returns the hits, where they were made if that is one place: together they are large.
-func (s *search) newestFirst() []loci.Hit {
+// newestFirst returns the hits, where they were made if that is one place: together they are large. at says of which
+// entry each is.
+func (s *search) newestFirst() (hits []loci.Hit, at []place) {
 	order := make([]int, len(s.made))
 	for i := range order {
 		order[i] = i
@@ -64,15 +69,19 @@ func (s *search) newestFirst() []loci.Hit {
 		}
 		return bytes.Compare(a.ID[:], b.ID[:])
 	})
+	at = make([]place, len(order))
+	for n, i := range order {
+		at[n] = s.madeOf[i]
+	}
 	if len(s.made) <= len(s.within) {
 		Arrange(s.within, order)
-		return s.within[:len(order):len(order)]
+		return s.within[:len(order):len(order)], at
 	}
-	out := make([]loci.Hit, len(order))
+	hits = make([]loci.Hit, len(order))
 	for n, i := range order {
-		out[n] = *s.made[i]
+		hits[n] = *s.made[i]
 	}
-	return out
+	return hits, at
 }
 
 // Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
@@ -127,6 +136,7 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 		}
 	}
 	s.within, s.made = make([]loci.Hit, len(hits)), make([]*loci.Hit, 0, len(hits))
+	s.madeOf = make([]place, 0, len(hits))
 	for i, at := range byWord {
 		s.hit(hits, at).KeywordRank = i + 1
 	}
@@ -142,11 +152,6 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 		}
 	}
 	s.addCovered(hits)
-	if p.Texts {
-		if err := s.addTexts(hits); err != nil {
-			return nil, err
-		}
-	}
 	return hits, nil
 }
 
@@ -315,6 +320,7 @@ type search struct {
 	about     bool       // it is about somebody whom some passages name
 
 	made   []*loci.Hit // in within, and then elsewhere
+	madeOf []place     // of which entry each is
 	within []loci.Hit
 	more   []loci.Hit // room elsewhere
 
@@ -391,7 +397,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 		h.KeywordShare = min(1, h.KeywordShare+float64(describedPart*s.worded.score/s.ideal))
 		h.Covered = min(1, h.Covered+float64(describedPart*s.coverage(s.worded.covered)))
 	}
-	hits[at] = h
+	hits[at], s.madeOf = h, append(s.madeOf, at)
 	return h
 }
 
@@ -436,30 +442,62 @@ func (s *search) share(sh *scoring, e *seen, h *loci.Hit) {
 // coverage is how much of the query a weight is, at most 1: what lies between words adds to it, too.
 func (s *search) coverage(weight float64) float64 { return min(1, weight/s.ideal) }
 
-// addTexts adds what hits say. Of a record that changed since it was indexed that is nothing.
-func (s *search) addTexts(hits map[place]*loci.Hit) error {
-	lacking := map[loci.ID]*loci.Hit{}
-	for at, h := range hits {
-		if text, heading, ok := s.parts[at.part].textOf(at.entry); ok {
-			h.Text, h.Heading = text, heading
-		} else {
-			lacking[h.ID] = h
+// addTexts adds what hits say, of those that the probe wants to read. Of a record that changed since it was indexed
+// that is nothing.
+func (s *search) addTexts(p *loci.Probe, hits []loci.Hit, at []place) error {
+	wanted, together := []int(nil), mostLoaded
+	if p.Wanted == nil {
+		for i := range hits {
+			wanted = append(wanted, i)
 		}
+	} else if wanted = p.Wanted(hits); p.MostText > 0 {
+		together = fewLoaded
 	}
-	for ids := range slices.Chunk(slices.Collect(maps.Keys(lacking)), mostLoaded) {
-		records, err := s.load(ids)
-		if err != nil {
+	read := 0 // bytes
+	for some := range slices.Chunk(wanted, together) {
+		if err := s.readTexts(hits, at, some); err != nil {
 			return err
 		}
-		for i := range records {
-			if h := lacking[records[i].ID]; records[i].Version == h.Version {
-				h.Text, h.Heading = records[i].Text, records[i].Heading
+		for _, i := range some {
+			if p.MostText > 0 && read >= p.MostText {
+				hits[i].Text, hits[i].Heading = "", ""
 			}
+			read += len(hits[i].Text)
+		}
+		if p.MostText > 0 && read >= p.MostText {
+			break
 		}
 	}
 	return nil
 }
 
+// readTexts reads what some hits say.
+func (s *search) readTexts(hits []loci.Hit, at []place, some []int) error {
+	lacking := map[loci.ID]*loci.Hit{}
+	var ids []loci.ID
+	for _, i := range some {
+		h, at := &hits[i], at[i]
+		text, heading, ok := s.parts[at.part].textOf(at.entry)
+		if h.Text, h.Heading = text, heading; !ok {
+			lacking[h.ID] = h
+			ids = append(ids, h.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	records, err := s.load(ids)
+	for i := range records {
+		if h := lacking[records[i].ID]; records[i].Version == h.Version {
+			h.Text, h.Heading = records[i].Text, records[i].Heading
+		}
+	}
+	return err
+}
+
 // mostLoaded is how many records a [Loader] is asked for at once: a thousand matches have tens of thousands of
 // neighbours, and databases take so many parameters at most.
 const mostLoaded = 1000
+
+// fewLoaded is the same where bytes have a bound: no more is read beyond it than so many.
+const fewLoaded = 100
