@@ -36,7 +36,7 @@ type Segment struct {
 	entriesAt int             // where they begin in the blocks; -1: they lie before
 	before    uint            // entries that had room in the blocks before the first one
 	seen      []atomic.Uint64 // by block, a bit: those with entries that were looked at
-	rests     []byte  // in blocks
+	rests     []byte          // in blocks
 	byID      []uint32
 	words     blob // in blocks
 	spellings blob
