@@ -46,7 +46,7 @@ func dots(query []int16, rows []int8, sums []int32) {
 //go:noescape
 func dotsAVX2(query *int16, rows *int8, n, stride int, sums *int32, count int)
 
-// dots256AVX2 works on rows of 256 bytes; there are four, or a multiple of that.
+// dots256AVX2 works on rows of 256 bytes; there are four, or a multiple of that. No code of the query is -128.
 //
 //go:noescape
 func dots256AVX2(query *int16, rows *int8, sums *int32, count int)

@@ -71,47 +71,56 @@ sum:
 	VZEROUPPER
 	RET
 
-// DOT64 multiplies 64 codes of a row with those of the query, and adds them up in pairs.
-#define DOT64(row, query) \
-	VPMOVSXBW row(DI), Y4        \
-	VPMOVSXBW (row+16)(DI), Y5   \
-	VPMOVSXBW (row+32)(DI), Y6   \
-	VPMOVSXBW (row+48)(DI), Y7   \
-	VPMADDWD  query(R8), Y4, Y4      \
-	VPMADDWD  (query+32)(R8), Y5, Y5 \
-	VPMADDWD  (query+64)(R8), Y6, Y6 \
-	VPMADDWD  (query+96)(R8), Y7, Y7
+// DOT32 multiplies 32 codes of a row with those of the query, and adds them up in fours. A row's signs go over to the
+// query, as what is multiplied must have none: no pair exceeds 2·128·127, which fits into 16 bits.
+#define DOT32(at, query, out) \
+	VPABSB     at(DI), Y4        \
+	VPSIGNB    at(DI), query, Y5 \
+	VPMADDUBSW Y5, Y4, Y4        \
+	VPMADDWD   Y13, Y4, out
 
 // DOT256 is what dotsAVX2 makes of a row of 256 codes, before it is added up.
 #define DOT256(row, out) \
-	DOT64(row, 0)          \
-	VPADDD Y5, Y4, Y8      \
-	VPADDD Y7, Y6, Y9      \
-	DOT64((row+64), 128)   \
-	VPADDD Y4, Y8, Y8      \
-	VPADDD Y5, Y9, Y9      \
-	VPADDD Y6, Y8, Y8      \
-	VPADDD Y7, Y9, Y9      \
-	DOT64((row+128), 256)  \
-	VPADDD Y4, Y8, Y8      \
-	VPADDD Y5, Y9, Y9      \
-	VPADDD Y6, Y8, Y8      \
-	VPADDD Y7, Y9, Y9      \
-	DOT64((row+192), 384)  \
-	VPADDD Y4, Y8, Y8      \
-	VPADDD Y5, Y9, Y9      \
-	VPADDD Y6, Y8, Y8      \
-	VPADDD Y7, Y9, Y9      \
-	VPADDD Y9, Y8, out
+	DOT32(row, Y6, out)      \
+	DOT32((row+32), Y7, Y4)  \
+	VPADDD Y4, out, out      \
+	DOT32((row+64), Y8, Y4)  \
+	VPADDD Y4, out, out      \
+	DOT32((row+96), Y9, Y4)  \
+	VPADDD Y4, out, out      \
+	DOT32((row+128), Y10, Y4)\
+	VPADDD Y4, out, out      \
+	DOT32((row+160), Y11, Y4)\
+	VPADDD Y4, out, out      \
+	DOT32((row+192), Y12, Y4)\
+	VPADDD Y4, out, out      \
+	DOT32((row+224), Y14, Y4)\
+	VPADDD Y4, out, out
+
+// NARROW makes bytes of 32 codes of the query.
+#define NARROW(at, out) \
+	VMOVDQU   at(R8), Y4           \
+	VPACKSSWB (at+32)(R8), Y4, Y4  \
+	VPERMQ    $0xD8, Y4, out
 
 // func dots256AVX2(query *int16, rows *int8, sums *int32, count int)
 //
-// It is dotsAVX2 for rows of 256 codes, four at a time.
+// It is dotsAVX2 for rows of 256 codes, four at a time, and a query whose codes are from -127 to 127.
 TEXT ·dots256AVX2(SB), NOSPLIT, $0-32
 	MOVQ query+0(FP), R8
 	MOVQ rows+8(FP), DI
 	MOVQ sums+16(FP), R12
 	MOVQ count+24(FP), R13
+	NARROW(0, Y6)
+	NARROW(64, Y7)
+	NARROW(128, Y8)
+	NARROW(192, Y9)
+	NARROW(256, Y10)
+	NARROW(320, Y11)
+	NARROW(384, Y12)
+	NARROW(448, Y14)
+	VPCMPEQW Y13, Y13, Y13
+	VPSRLW   $15, Y13, Y13 // ones of 16 bits
 
 four:
 	DOT256(0, Y0)

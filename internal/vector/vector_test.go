@@ -72,6 +72,17 @@ func TestDotsAgree(t *testing.T) {
 			for i := range rows {
 				rows[i] = int8(rng.Uint32())
 			}
+			if count%2 == 1 { // the greatest sums there are, of either sign
+				for i := range query {
+					query[i] = int16(127 - 254*rng.IntN(2))
+				}
+				for i := range rows {
+					rows[i] = []int8{-128, 127}[rng.IntN(2)]
+					if count > 4 {
+						rows[i] = -128
+					}
+				}
+			}
 			got, want := make([]int32, count+1), make([]int32, count+1)
 			got[count], want[count] = 42, 42
 			dots(query, rows, got[:count])

@@ -32,8 +32,11 @@ type Segment struct {
 	sums    []uint32
 	checked []atomic.Uint64 // by block, a bit
 
-	entries   []Entry // in blocks
-	rests     []byte  // in blocks
+	entries   []Entry         // in blocks, or before them: see format
+	entriesAt int             // where they begin in the blocks; -1: they lie before
+	before    uint            // entries that had room in the blocks before the first one
+	seen      []atomic.Uint64 // by block, a bit: those with entries that were looked at
+	rests     []byte          // in blocks
 	byID      []uint32
 	words     blob // in blocks
 	spellings blob
@@ -54,7 +57,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	list, _ := listOf[header](b[:headerBytes])
 	h := list[0]
 	if h.Magic != magic || h.Format < oldest || h.Format > format || h.Length != uint64(len(b)) || h.Origin != origin ||
-		h.Blocks < uint64(headerBytes) || h.Blocks > uint64(len(b)) ||
+		h.Blocks < uint64(headerBytes) || h.Blocks > uint64(len(b)) || h.Blocks%align != 0 ||
 		h.Sum != crc32.Checksum(b[sumFrom:h.Blocks], castagnoli) {
 		return nil, ErrUnusable
 	}
@@ -81,7 +84,23 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 		}
 	}
 	s.checked = make([]atomic.Uint64, (len(s.sums)+63)/64)
+	if !s.findEntries(int(h.Sections[sectionEntries].Start) - int(h.Blocks)) {
+		return nil, ErrUnusable
+	}
 	return s, nil
+}
+
+// findEntries notes where in the blocks the entries begin. Those before the blocks are looked at.
+func (s *Segment) findEntries(at int) bool {
+	if s.entriesAt, s.before, s.seen = at, uint(at)/entryBytes, s.checked; at >= 0 {
+		return true
+	}
+	s.entriesAt, s.before = -1, 0
+	s.seen = make([]atomic.Uint64, len(s.entries)*entryBytes/blockBytes/64+1)
+	for i := range s.seen {
+		s.seen[i].Store(^uint64(0))
+	}
+	return s.fitEach(0, len(s.entries))
 }
 
 // A DamageError is that a block is not what its sum says, or that it refers to what is not there.
@@ -98,8 +117,11 @@ func (s *Segment) Check(b []byte) {
 	if len(b) == 0 || at >= uintptr(len(s.blocks)) {
 		return
 	}
-	last := (uint(at) + uint(len(b)) - 1) / blockBytes
-	for n := uint(at) / blockBytes; n <= last; n = n&^63 + 64 {
+	n, last := uint(at)/blockBytes, (uint(at)+uint(len(b))-1)/blockBytes
+	if n == last && s.checked[n/64].Load()>>(n%64)&1 != 0 { // as mostly
+		return
+	}
+	for ; n <= last; n = n&^63 + 64 {
 		wanted := ^uint64(0) << (n % 64) // of 64 blocks those from n to the last
 		if last|63 == n|63 {
 			wanted &= ^uint64(0) >> (63 - last%64)
@@ -110,8 +132,10 @@ func (s *Segment) Check(b []byte) {
 	}
 }
 
+// checkBlock looks at a block, and that entries in it refer to nothing outside of the segment: so that who reads one
+// looks at a bit.
 func (s *Segment) checkBlock(n int) {
-	if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] {
+	if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] || !s.fitIn(n) {
 		panic(&DamageError{n})
 	}
 	s.checked[n/64].Or(1 << (n % 64))
@@ -121,7 +145,7 @@ func (s *Segment) checkBlock(n int) {
 // something is wrong.
 func (s *Segment) CheckAll() error {
 	for n := range s.sums {
-		if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] {
+		if crc32.Checksum(block(s.blocks, n), castagnoli) != s.sums[n] || !s.fitIn(n) {
 			return ErrUnusable
 		}
 		s.checked[n/64].Or(1 << (n % 64))
@@ -135,14 +159,12 @@ func (s *Segment) CheckAll() error {
 // Len is how many entries there are.
 func (s *Segment) Len() int { return len(s.entries) }
 
-// Entry is that of a number. It panics with a [DamageError] if it refers to what is not there.
+// Entry is that of a number. It lies in one block, as both begin at multiples of its length.
 func (s *Segment) Entry(n uint32) *Entry {
-	e := &s.entries[n]
-	s.Check(bytesOf(s.entries[n : n+1]))
-	if !s.fitsEntry(e) {
-		panic(&DamageError{int(n)})
+	if b := (s.before + uint(n)) / (blockBytes / entryBytes); s.seen[b/64].Load()>>(b%64)&1 == 0 {
+		s.checkBlock(int(b))
 	}
-	return e
+	return &s.entries[n]
 }
 
 // reader takes sections apart.
@@ -247,6 +269,26 @@ func (s *Segment) fitCounts(dims int) bool {
 		len(s.Holders) == terms && s.postings.len() == terms &&
 		len(s.Lengths) == sequences && len(s.starts) == sequences+1 && ascending(s.starts, len(s.members)) &&
 		len(s.Scales) == len(s.Rows) && len(s.Codes) == len(s.Rows)*dims
+}
+
+// fitIn is fitEach of the entries in a block.
+func (s *Segment) fitIn(n int) bool {
+	if s.entriesAt < 0 {
+		return true
+	}
+	from := min(max(n*blockBytes-s.entriesAt, 0)/entryBytes, len(s.entries))
+	to := min(max((n+1)*blockBytes-s.entriesAt, 0)/entryBytes, len(s.entries))
+	return s.fitEach(from, to)
+}
+
+// fitEach reports whether entries refer to nothing outside of the segment.
+func (s *Segment) fitEach(from, to int) bool {
+	for i := from; i < to; i++ {
+		if !s.fitsEntry(&s.entries[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Segment) fitsEntry(e *Entry) bool {

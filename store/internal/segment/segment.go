@@ -165,10 +165,13 @@ type span struct{ Start, Length uint64 }
 
 const (
 	headerBytes = int(unsafe.Sizeof(header{}))
+	entryBytes  = 64 // an Entry has so many
 	sumAt       = 8
 	sumFrom     = 12
 	align       = 64
 )
+
+var _ [0]struct{} = [entryBytes - unsafe.Sizeof(Entry{})]struct{}{}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -438,6 +438,22 @@ func TestForgedSegmentsAreReadSafely(t *testing.T) {
 	}
 }
 
+// Neither does an entry of the second format, which lies in no block.
+func TestForgedSegmentsOfTheSecondFormat(t *testing.T) {
+	whole, err := os.ReadFile("testdata/format-2.segment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := listOf[header](whole[:headerBytes])
+	at, random := list[0].Sections[sectionEntries], rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		b := forge(whole, func(b []byte) { b[int(at.Start)+random.IntN(int(at.Length))] = byte(random.Uint32()) })
+		if s, err := Open(b, origin); err == nil {
+			readSafely(t, s)
+		}
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	whole := sample().Encode(origin)
 	f.Add(whole)

@@ -174,7 +174,8 @@ func harmed(b *bench) {
 	const notes, stride = 150, 5
 	open := func() node {
 		dir := b.TempDir()
-		return node{b.Open(b.T, Options{Dir: dir, Size: 1 << 30, From: 20, Book: 1000, Forget: true}), b, dir} // one segment
+		one := Options{Dir: dir, Size: 1 << 30, From: 20, Book: 1000, Forget: true} // one segment
+		return node{b.Open(b.T, one), b, dir}
 	}
 	first := open()
 	first.fill(0, notes)
