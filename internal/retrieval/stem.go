@@ -139,13 +139,13 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 
 // ForgetStems empties what is remembered of words.
 func ForgetStems() {
+	forgetSketches()
 	stemmed.Lock()
 	clear(stemmed.of)
 	stemmed.Unlock()
 	comparedWords.Lock()
 	clear(comparedWords.of)
 	comparedWords.Unlock()
-	forgetSketches()
 	stems.Lock()
 	defer stems.Unlock()
 	clear(stems.of)
