@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/internal/seal"
@@ -40,7 +39,6 @@ func Commit[R any](
 	ctx context.Context, m *Memory, op string, request any, decide func(now time.Time) (Decision[R], error),
 ) (reply R, err error) {
 	e := m.engine
-	cores.Deepen(0)
 	key, fingerprint, err := m.idempotency(op, request)
 	if err != nil {
 		return reply, err

@@ -55,12 +55,12 @@ func (c *comparison) remember(key sketchKey, words int) {
 // unlikeAtOnce is [Comparison.unlike] of a text by its sketch. A bit that one of the two lacks stands for at least one
 // term that it lacks.
 func (c *Comparison) unlikeAtOnce(s sketch) bool {
-	if c.changing || len(c.words) == 0 || len(c.words) > maxCompared {
+	if n := len(c.words); c.changing || n == 0 || n > maxCompared {
 		return false
 	}
-	removed, added := bits.OnesCount64(s.terms&^c.terms), bits.OnesCount64(c.terms&^s.terms)
+	gone, come := bits.OnesCount64(s.terms&^c.terms), bits.OnesCount64(c.terms&^s.terms)
 	a := comparison{loose: int(s.loose)}
-	return removed > 0 && added > 0 && !mayReplace(&a, &c.comparison, removed, added)
+	return gone > 0 && come > 0 && !mayReplace(&a, &c.comparison, gone, come)
 }
 
 func forgetSketches() {

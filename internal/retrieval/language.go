@@ -365,22 +365,6 @@ func frenchStem(word string) string {
 	return strip(rest, 4, "r")
 }
 
-// staysFrench reports whether a word has no ending that the stemmer takes off, by its last letter.
-func staysFrench(word string) bool { return plainEnding(word, "bcdghjkmopquvw") }
-
-// plainEnding reports whether a word is of small English letters and ends with one of some.
-func plainEnding(word, letters string) bool {
-	if word == "" || strings.IndexByte(letters, word[len(word)-1]) < 0 {
-		return false
-	}
-	for i := range len(word) {
-		if !isSmallLetter(word[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // spanishStem takes off what number, gender, persons and times add, but no i alone: few Spanish words end with
 // one, and with it Italian "treni" would be "tren".
 func spanishStem(word string) string {

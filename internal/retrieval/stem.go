@@ -100,6 +100,22 @@ func englishStem(word string) string {
 // staysEnglish reports whether a word has no ending that the stemmer takes off, by its last letter.
 func staysEnglish(word string) bool { return plainEnding(word, "abfhjkopquvwxz") }
 
+// staysFrench reports whether a word has no ending that the stemmer takes off, by its last letter.
+func staysFrench(word string) bool { return plainEnding(word, "bcdghjkmopquvw") }
+
+// plainEnding reports whether a word is of small English letters and ends with one of some.
+func plainEnding(word, letters string) bool {
+	if word == "" || strings.IndexByte(letters, word[len(word)-1]) < 0 {
+		return false
+	}
+	for i := range len(word) {
+		if !isSmallLetter(word[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 func cachedStem(language byte, word string, stem func(string) string) string {
 	stems.RLock()
 	s, ok := stems.of[stemKey{language, word}]
@@ -123,13 +139,13 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 
 // ForgetStems empties what is remembered of words.
 func ForgetStems() {
+	forgetSketches()
 	stemmed.Lock()
 	clear(stemmed.of)
 	stemmed.Unlock()
 	comparedWords.Lock()
 	clear(comparedWords.of)
 	comparedWords.Unlock()
-	forgetSketches()
 	stems.Lock()
 	defer stems.Unlock()
 	clear(stems.of)

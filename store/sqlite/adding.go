@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -16,6 +17,37 @@ import (
 //
 // A statement that is prepared while triggers rest runs without them. SQLite may prepare it again whenever it runs, so
 // it runs only while they rest, and no other statement on the same tables does.
+
+// maxYields bounds how often the writer lets others go ahead before it begins a transaction.
+const maxYields = 4
+
+// gather takes what else is waiting. Where several write at once, those that are about to do so come first: what a
+// transaction costs is shared by all of it. It waits for none that is not ready to run.
+func (f *file) gather(first *job) []*job {
+	batch := f.waiting([]*job{first})
+	for yields := 0; yields < maxYields && (len(batch) > 1 || f.several) && len(batch) < maxBatch; yields++ {
+		before := len(batch)
+		runtime.Gosched()
+		if batch = f.waiting(batch); len(batch) == before {
+			break
+		}
+	}
+	f.several = len(batch) > 1
+	return batch
+}
+
+// waiting adds to a batch what is in the queue.
+func (f *file) waiting(batch []*job) []*job {
+	for len(batch) < maxBatch {
+		select {
+		case j := <-f.queue:
+			batch = append(batch, j)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
 
 // manyAdding is from how many such changes on it pays to count them here.
 const manyAdding = 3

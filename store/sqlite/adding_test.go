@@ -46,7 +46,8 @@ func sound(t *testing.T, s *Store, notes int) {
 	if findings, err := s.Check(t.Context(), testTenant); err != nil || len(findings) > 0 {
 		t.Errorf("the file has %q, %v", findings, err)
 	}
-	found, _, err := s.Records(t.Context(), testTenant, loci.Filter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 500})
+	all := loci.Filter{Within: []loci.Namespace{{}}}
+	found, _, err := s.Records(t.Context(), testTenant, all, loci.Page{Limit: 500})
 	if err != nil || len(found) != notes {
 		t.Errorf("%d notes are there, %v; want %d", len(found), err, notes)
 	}

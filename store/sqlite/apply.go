@@ -40,7 +40,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	}
 	err = f.do(ctx, &job{
 		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
-		large: len(c.Put)+len(c.Erase) > largeChange, adds: adds(&c), more: c.More, done: make(chan error, 1),
+		adds: adds(&c), large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
 	switch {
 	case err != nil || c.More:

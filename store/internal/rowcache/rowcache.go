@@ -271,8 +271,10 @@ func (f *File) Begin() {
 	f.touched, f.all, f.listed = f.touched[:0], false, false
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, _, f.stood = f.stands(true)
-	f.all = !f.stood // what is kept cannot be held against what comes of it
+	f.stood = true
+	if _, _, stands := f.stands(true); !stands { // what is kept cannot be held against what comes of it
+		f.all, f.stood = true, false
+	}
 }
 
 // Touched says that the transaction has changed a row, made one or removed one.
