@@ -32,7 +32,8 @@ func TestStemsAreThoseOfSnowball(t *testing.T) {
 			frenchSuffixes, frenchVerbs, frenchVerbsI, frenchRests, frenchDoubles),
 			"par", "col", "qu", "iv", "at", "ic", "eus", "abl"),
 			frenchSnowball, func(w string) string { return french.Stem(w, true) }},
-		{"Russian", parts("абвгдежзийклмнопрстуфхцчшщъыьэюяё", russianGerunds, russianReflexives, russianAdjectives, russianParticiples, russianVerbs,
+		{"Russian", parts("абвгдежзийклмнопрстуфхцчшщъыьэюяё", russianGerunds, russianReflexives, russianAdjectives,
+			russianParticiples, russianVerbs,
 			russianNouns, russianQualities, superlatives), russianSnowball, func(w string) string { return russian.Stem(w, true) }},
 	} {
 		for range 300_000 {
