@@ -34,7 +34,8 @@ func TestStemsAreThoseOfSnowball(t *testing.T) {
 			frenchSnowball, func(w string) string { return french.Stem(w, true) }},
 		{"Russian", parts("абвгдежзийклмнопрстуфхцчшщъыьэюяё", russianGerunds, russianReflexives, russianAdjectives,
 			russianParticiples, russianVerbs,
-			russianNouns, russianQualities, superlatives), russianSnowball, func(w string) string { return russian.Stem(w, true) }},
+			russianNouns, russianQualities, superlatives),
+			russianSnowball, func(w string) string { return russian.Stem(w, true) }},
 	} {
 		for range 300_000 {
 			var word strings.Builder
