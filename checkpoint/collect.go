@@ -265,8 +265,9 @@ func (k *collector) walk(
 			g.Walked, g.After = true, nil
 		}
 	}
+	orphans := len(change.Put)
 	written, err := k.write(change, g, now)
-	e.look(size/20/lookWhole + written*lookThread)
+	e.look(size/20/lookWhole + orphans*lookOrphan + written*lookThread)
 	return err
 }
 

@@ -51,6 +51,32 @@ func TestErasingRunsReadsAGraphOnce(t *testing.T) {
 	}
 }
 
+// A part of a deletion for runs puts a bounded number of checkpoints again that lose their parents: they count, too. In
+// a graph of 25,600 three parts took more than a second of processor time.
+func TestPartsOfErasingRunsPutLittle(t *testing.T) {
+	m, _, meddles := meddled(t, locitest.OpenMemory())
+	const checkpoints, bound = 3000, 1500
+	everySecond(t, m, checkpoints)
+	most, puts, cursor := 0, 0, ""
+	meddles.after = func(c loci.Change) {
+		for _, p := range c.Put {
+			if p.Record.Kind == checkpoint.Kind {
+				puts++
+			}
+		}
+	}
+	for more := true; more; more = cursor != "" {
+		part, err := checkpoint.Of(m).DeleteForRunsFrom(t.Context(), []string{"r1"}, cursor, bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor, most, puts = part.Next, max(most, puts), 0
+	}
+	if most == 0 || most > bound/2 {
+		t.Errorf("a part puts %d checkpoints", most)
+	}
+}
+
 // A put that replaces values looks at no more of a large graph than at one of a hundred checkpoints.
 func TestReplacingReadsNoLargeGraph(t *testing.T) {
 	m, _, c := counted(t)

@@ -26,6 +26,7 @@ const (
 	eventCost  = 2  // an event of the log
 	lookThread = 16 // at a thread or a graph of one, in which nothing may have to go
 	lookWhole  = 4  // so many checkpoints that are read count as one record
+	lookOrphan = 4  // at the parent that went from a checkpoint, which is put again
 	lookEach   = 8  // so many checkpoints or values that stay count as one record
 )
 

@@ -132,3 +132,47 @@ func TestLargeThreadAsAMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestRunsOfALargeGraph: in a graph that names so many values that they go by lists, a run goes in parts, and what the
+// checkpoints of others name stays.
+func TestRunsOfALargeGraph(t *testing.T) {
+	b := newBench(t, locitest.OpenMemory(), nil)
+	const channels, checkpoints = 6000, 8 // 48,000 names of values: a call that sees all at once takes 40,000
+	parent := ""
+	for i := range checkpoints {
+		var versions, values []string
+		for ch := range channels {
+			versions = append(versions, fmt.Sprintf(`"c%d":"%d"`, ch, i/2))
+			if i%2 == 0 {
+				values = append(values, fmt.Sprintf(`"c%d":{"type":"b","data":""}`, ch))
+			}
+		}
+		body := fmt.Sprintf(`{"thread_id":"t","checkpoint_id":"%d"%s,"checkpoint":{"type":"json","data":"e30="},"metadata":{"run_id":"r%d"},
+			"channel_versions":{%s},"channel_values":{%s}}`, i, parent, i/4, strings.Join(versions, ","), strings.Join(values, ","))
+		if r := b.send("PUT", "/v1/checkpoints", body); r.status != 204 {
+			t.Fatalf("%d %.300s", r.status, r.body)
+		}
+		parent = fmt.Sprintf(`,"parent_checkpoint_id":"%d"`, i)
+	}
+	for run, left := range []int{channels, 0} {
+		erased, parts, cursor := 0, 0, ""
+		for more := true; more; more = cursor != "" {
+			r := b.send("POST", "/v1/checkpoints/delete_for_runs", fmt.Sprintf(`{"run_ids":["r%d"],"cursor":"%s"}`, run, cursor), "Prefer: parts")
+			var done struct {
+				Erased int
+				Next   string `json:"next_cursor"`
+			}
+			if err := json.Unmarshal([]byte(r.body), &done); err != nil || r.status != 200 {
+				t.Fatalf("run %d, part %d: %d %s", run, parts, r.status, r.body)
+			}
+			erased, parts, cursor = erased+done.Erased, parts+1, done.Next
+		}
+		if erased != checkpoints/2 || parts < 2 {
+			t.Errorf("of run %d went %d checkpoints in %d parts", run, erased, parts)
+		}
+		got := b.send("POST", "/v1/checkpoints/get", `{"thread_id":"t"}`)
+		if n := strings.Count(got.body, `"type":"b"`); n != left {
+			t.Errorf("behind run %d the latest has %d values: %d %.200s", run, n, got.status, got.body)
+		}
+	}
+}

@@ -229,7 +229,8 @@ func (r *reader) readLatin(text string, codes []string) {
 		rest := words[at:]
 		if r.asked {
 			if n, english := l.questionOf(rest); n > 0 {
-				r.words = append(r.words, Word{Text: strings.Join(rest[:n], " "), In: l.code, English: english, Asks: true})
+				asking := strings.Join(rest[:n], " ")
+				r.words = append(r.words, Word{Text: asking, In: l.code, English: english, Asks: true})
 				at += n
 				continue
 			}

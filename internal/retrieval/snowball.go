@@ -66,7 +66,8 @@ func russianSnowball(word string) string {
 	cut := func(e *endings, only map[string]bool) bool {
 		ending := e.first(word, verb)
 		rest := word[:len(word)-len(ending)]
-		if ending == "" || only[ending] && (len(rest)-size < verb || !strings.HasSuffix(rest, "а") && !strings.HasSuffix(rest, "я")) {
+		behind := len(rest)-size >= verb && (strings.HasSuffix(rest, "а") || strings.HasSuffix(rest, "я"))
+		if ending == "" || only[ending] && !behind {
 			return false
 		}
 		word = rest
@@ -350,7 +351,8 @@ func (w *frenchWord) rest() {
 	switch ending := frenchRests.first(w.text, w.verb); ending {
 	case "ion":
 		at := len(w.text) - len(ending) - 1
-		if w.fits(w.second, len(ending)) && at >= 0 && w.fits(w.verb, len(ending)+1) && (w.text[at] == 's' || w.text[at] == 't') {
+		inside := w.fits(w.second, len(ending)) && at >= 0 && w.fits(w.verb, len(ending)+1)
+		if inside && (w.text[at] == 's' || w.text[at] == 't') {
 			w.replace(len(ending), "")
 		}
 	case "ier", "Ier":

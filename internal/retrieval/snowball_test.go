@@ -28,10 +28,14 @@ func TestStemsAreThoseOfSnowball(t *testing.T) {
 		parts       []string
 		stem, given func(string) string
 	}{
-		{"French", append(parts("aeiouybcdfglmnpqrstvxzéàw", frenchSuffixes, frenchVerbs, frenchVerbsI, frenchRests, frenchDoubles), "par", "col", "qu", "iv", "at", "ic", "eus", "abl"),
+		{"French", append(parts("aeiouybcdfglmnpqrstvxzéàw",
+			frenchSuffixes, frenchVerbs, frenchVerbsI, frenchRests, frenchDoubles),
+			"par", "col", "qu", "iv", "at", "ic", "eus", "abl"),
 			frenchSnowball, func(w string) string { return french.Stem(w, true) }},
-		{"Russian", parts("абвгдежзийклмнопрстуфхцчшщъыьэюяё", russianGerunds, russianReflexives, russianAdjectives, russianParticiples, russianVerbs,
-			russianNouns, russianQualities, superlatives), russianSnowball, func(w string) string { return russian.Stem(w, true) }},
+		{"Russian", parts("абвгдежзийклмнопрстуфхцчшщъыьэюяё", russianGerunds, russianReflexives, russianAdjectives,
+			russianParticiples, russianVerbs,
+			russianNouns, russianQualities, superlatives),
+			russianSnowball, func(w string) string { return russian.Stem(w, true) }},
 	} {
 		for range 300_000 {
 			var word strings.Builder
