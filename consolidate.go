@@ -24,8 +24,7 @@ const (
 	leastPrompt        = 4_000 // tokens; room for the instructions, some memories and an episode
 )
 
-// ConsolidateOptions bound a run of [Engine.Consolidate]. The zero value only
-// reports what would be done.
+// ConsolidateOptions bound a run of [Engine.Consolidate]. The zero value only reports what would be done.
 type ConsolidateOptions struct {
 	Completer Completer // nil: only report
 	DryRun    bool      // only report
@@ -78,11 +77,10 @@ type ConsolidateReport struct {
 	Usage   Usage          `json:"usage"`
 }
 
-// Consolidate turns episodes into facts and rules with the help of a language
-// model: it claims pending episodes, the oldest first, asks once for each group of
-// one namespace and agent, and writes what comes back, with links to the evidence, in
-// one change a group. What a group may touch is what lies in its own namespace, in the
-// scope "global" or the agent's.
+// Consolidate turns episodes into facts and rules with the help of a language model: it claims pending episodes, the
+// oldest first, asks once for each group of one namespace and agent, and writes what comes back, with links to the
+// evidence, in one change a group. What a group may touch is what lies in its own namespace, in the scope "global" or
+// the agent's.
 //
 // A claim lasts 300 s, so that several processes may consolidate at once and the episodes of one that died are taken
 // up by another; the attempt then counts as failed. After the nth failure an episode waits 60·2^n s; after the fifth
@@ -113,8 +111,7 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 	return report, err
 }
 
-// ConsolidatedAt returns when a language model was last asked to consolidate for a
-// tenant, by any process; zero: never.
+// ConsolidatedAt returns when a language model was last asked to consolidate for a tenant, by any process; zero: never.
 func (e *Engine) ConsolidatedAt(ctx context.Context, t Tenant) (last time.Time, err error) {
 	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved}}
 	err = e.eachEvent(ctx, t, f, 100, func(event *Event) (more bool, err error) {
@@ -192,8 +189,7 @@ func (c *consolidation) run(ctx context.Context) error {
 	}
 }
 
-// due reports whether an attempt may begin: no other one is under way, and the time
-// after the last failure has passed.
+// due reports whether an attempt may begin: no other one is under way, and the time after the last failure has passed.
 func (b *episodeBody) due(now time.Time) bool {
 	return (b.Status == Pending || b.Status == Failed) && !now.Before(b.LeasedUntil) && !now.Before(b.RetryAt)
 }

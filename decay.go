@@ -45,9 +45,8 @@ func OneOf[T ~string](field, have string, want ...T) error {
 // zero Decay is no curve: such a record counts as 1.0 for ever.
 type Decay = decay.Curve
 
-// EffectiveConfidence is the confidence left after some milliseconds at a decay
-// rate a day. Stores that filter by confidence use this function and no other, so
-// that all of them agree to the millisecond.
+// EffectiveConfidence is the confidence left after some milliseconds at a decay rate a day. Stores that filter by
+// confidence use this function and no other, so that all of them agree to the millisecond.
 func EffectiveConfidence(confidence, rate float64, milliseconds int64) float64 {
 	return decay.Left(confidence, rate, milliseconds)
 }
@@ -67,9 +66,8 @@ const (
 // legacyForgotten is read as Retracted.
 const legacyForgotten Validity = "forgotten"
 
-// validityAt returns the state of a record at a moment. What decay brings about is
-// computed, never looked up: the noted state may lag behind, or come from a clock
-// that was set back since.
+// validityAt returns the state of a record at a moment. What decay brings about is computed, never looked up: the noted
+// state may lag behind, or come from a clock that was set back since.
 func (r *Record) validityAt(noted Validity, at time.Time) Validity {
 	if !r.Live {
 		return noted

@@ -87,8 +87,8 @@ var DefaultScale = Scale{Unrelated: 0.15, Alike: 0.75}
 type WeighingEmbedder interface {
 	Embedder
 
-	// EmbedWeighed embeds a query with weights of at least 0. weight is called with each word as the model reads it,
-	// in lower case. Nil: no word of weight is left. It needs no network, and never waits.
+	// EmbedWeighed embeds a query with weights of at least 0. weight is called with each word as the model reads it, in
+	// lower case. Nil: no word of weight is left. It needs no network, and never waits.
 	EmbedWeighed(query string, weight func(word string) float64) []float32
 }
 
@@ -448,8 +448,7 @@ func (e *Engine) shortened(s Source) Source {
 // ClipLabel shortens a text to MaxLabelBytes of valid UTF-8 without NUL.
 func ClipLabel(text string) string { return label.Clip(text, MaxLabelBytes) }
 
-// clone copies the view with its labels, so that nobody can move a handle to
-// another place after the check.
+// clone copies the view with its labels, so that nobody can move a handle to another place after the check.
 func (v View) clone() View {
 	v.Namespace = slices.Clone(v.Namespace)
 	v.Also = slices.Clone(v.Also)

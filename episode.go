@@ -17,8 +17,7 @@ const (
 	DeadLetter   EpisodeStatus = "dead_letter"  // no attempt will follow; final
 )
 
-// An Episode is something that happened, as an agent saw it. What it says never
-// changes. It expires.
+// An Episode is something that happened, as an agent saw it. What it says never changes. It expires.
 type Episode struct {
 	ID         ID            `json:"id"`
 	Namespace  Namespace     `json:"namespace"`
@@ -100,8 +99,7 @@ type NewEpisode struct {
 	TTL        time.Duration `json:"ttl,omitzero"`         // at least 1 ms; 0: that of [RetentionOptions]
 }
 
-// StoreEpisode remembers an episode, pending, until its time to live runs out. From that
-// moment no read finds it.
+// StoreEpisode remembers an episode, pending, until its time to live runs out. From that moment no read finds it.
 func (m *Memory) StoreEpisode(ctx context.Context, in NewEpisode) (ID, error) {
 	draft, ttl, err := m.draftEpisode(in)
 	if err != nil {
@@ -159,10 +157,9 @@ func (m *Memory) draftEpisode(in NewEpisode) (*Record, time.Duration, error) {
 	return r, ttl.Truncate(time.Millisecond), setEpisode(r, body)
 }
 
-// ConcludeEpisode writes down the outcome of an attempt to digest an episode:
-// Consolidated, Failed or DeadLetter. NotFound: there is no such episode in this
-// namespace, or it has expired; Conflict: it was concluded for good already, or
-// forgotten.
+// ConcludeEpisode writes down the outcome of an attempt to digest an episode: Consolidated, Failed or DeadLetter.
+// NotFound: there is no such episode in this namespace, or it has expired; Conflict: it was concluded for good already,
+// or forgotten.
 func (m *Memory) ConcludeEpisode(ctx context.Context, id ID, outcome EpisodeStatus) (Episode, error) {
 	types := map[EpisodeStatus]EventType{
 		Consolidated: EventConsolidated, Failed: EventFailed, DeadLetter: EventDeadLettered,
@@ -214,8 +211,7 @@ type EpisodeQuery struct {
 	History  bool     // also forgotten ones
 }
 
-// Episodes lists episodes, newest first unless the page says otherwise. next
-// continues the list; "" is its end.
+// Episodes lists episodes, newest first unless the page says otherwise. next continues the list; "" is its end.
 func (m *Memory) Episodes(ctx context.Context, q EpisodeQuery, page Page) (episodes []Episode, next string, err error) {
 	f := m.readable(m.engine.now(), KindEpisode)
 	f.NotLive, f.Scopes = q.History, q.Butlers

@@ -38,9 +38,8 @@ var recoveries = map[Code]string{
 	Internal:        "Try again; if it persists, look at the server's log.",
 }
 
-// Error is the one error type of Loci. Msg is meant for the caller: it names the
-// field, the limit and the remedy, and never carries another caller's data. Err,
-// when set, is the cause; it is for logs only.
+// Error is the one error type of Loci. Msg is meant for the caller: it names the field, the limit and the remedy, and
+// never carries another caller's data. Err, when set, is the cause; it is for logs only.
 type Error struct {
 	Code     Code
 	Op       string // the operation that failed, such as "store fact"; for logs
@@ -115,9 +114,8 @@ func AsError(err error) *Error {
 	return &Error{Code: Internal, Msg: "internal error", Err: err}
 }
 
-// A ConfigurationError says that a namespace template names a variable which the
-// caller's configuration does not set. It is the operator's mistake, not the
-// model's, so it aborts the call instead of becoming a tool's reply.
+// A ConfigurationError says that a namespace template names a variable which the caller's configuration does not set.
+// It is the operator's mistake, not the model's, so it aborts the call instead of becoming a tool's reply.
 type ConfigurationError struct {
 	Key       string
 	Available []string // the names that are set, sorted

@@ -55,9 +55,8 @@ var EventTypes = []EventType{
 	EventFailed, EventDeadLettered, EventClaimed, EventReleased, EventReserved, EventSpent,
 }
 
-// An Event is one line of the audit log. It holds ids, times, sizes and actors,
-// never the text of a memory. An erase takes the payloads of earlier events about
-// the record; the lines themselves stay, and with them the chain.
+// An Event is one line of the audit log. It holds ids, times, sizes and actors, never the text of a memory. An erase
+// takes the payloads of earlier events about the record; the lines themselves stay, and with them the chain.
 type Event struct {
 	ID        ID              `json:"id"`
 	Seq       int64           `json:"seq"` // position in the tenant's log, set by the store
@@ -80,8 +79,7 @@ type Event struct {
 	Former  Hash `json:"-"` // the hash of an event from before namespaces had marks; else zero
 }
 
-// Quiet returns the records that the change erases and that no erased event of its
-// own names.
+// Quiet returns the records that the change erases and that no erased event of its own names.
 func (c *Change) Quiet() (quiet []ID) {
 	if len(c.Erase) == 0 {
 		return nil
@@ -100,10 +98,9 @@ func (c *Change) Quiet() (quiet []ID) {
 	return quiet
 }
 
-// An UntoldError is the cause of the Conflict with which a store refuses a change
-// that would take the details of events about a record and leave no event that says
-// why: afterwards nobody could tell the erase from a change of the log. The engine
-// adds the events and applies the change again.
+// An UntoldError is the cause of the Conflict with which a store refuses a change that would take the details of events
+// about a record and leave no event that says why: afterwards nobody could tell the erase from a change of the log. The
+// engine adds the events and applies the change again.
 type UntoldError struct{ IDs []ID }
 
 // Error says how many records it is about.
@@ -120,8 +117,7 @@ func RefuseUntold(ids []ID) error {
 	return &Error{Code: Conflict, Op: "apply", Msg: u.Error(), Err: u}
 }
 
-// An EventFilter selects events; the zero value of a condition selects all,
-// except Within, as with [Filter].
+// An EventFilter selects events; the zero value of a condition selects all, except Within, as with [Filter].
 type EventFilter struct {
 	Within []Namespace
 	Entity ID

@@ -78,11 +78,10 @@ type NewFact struct {
 
 	CreatedAt time.Time `json:"created_at,omitzero"` // of what was said earlier: 1900 to a day from now; default: now
 
-	// Sequence names what the fact is a part of, such as a conversation: up to 256
-	// bytes. Position is its place there, from 0, greater than that of what comes
-	// before it. Search lifts what stands beside a good match: an answer after its question.
-	// Without Sequence the fact comes last in the conversation that its metadata name
-	// (session_id, thread_id …), else in that of the handle ([View].Sequence).
+	// Sequence names what the fact is a part of, such as a conversation: up to 256 bytes. Position is its place there,
+	// from 0, greater than that of what comes before it. Search lifts what stands beside a good match: an answer after
+	// its question. Without Sequence the fact comes last in the conversation that its metadata name (session_id,
+	// thread_id …), else in that of the handle ([View].Sequence).
 	Sequence string `json:"sequence,omitempty"`
 	Position int64  `json:"position,omitempty"`
 }
@@ -103,11 +102,9 @@ type Stored struct {
 	Outcome    Outcome `json:"outcome"`
 	Superseded ID      `json:"superseded,omitzero"` // the fact that gave way
 
-	// Memories of the namespace that resemble the new one: one that says much the same,
-	// and one that differs only in a value such as a number, a name or a negation. All
-	// are kept, with a link "related_to" from the new one. A fact with a key is compared
-	// with notes, a note with notes and facts. [ContentOptions].KeepDuplicates turns this
-	// off.
+	// Memories of the namespace that resemble the new one: one that says much the same, and one that differs only in a
+	// value such as a number, a name or a negation. All are kept, with a link "related_to" from the new one. A fact
+	// with a key is compared with notes, a note with notes and facts. [ContentOptions].KeepDuplicates turns this off.
 	RelatedTo        ID `json:"related_to,omitzero"`
 	PossibleUpdateOf ID `json:"possible_update_of,omitzero"`
 }
@@ -159,8 +156,7 @@ func setFact(r *Record, body factBody) error {
 	return SetBody(r, body)
 }
 
-// FactOf decodes a record of kind fact, with its validity and confidence as they
-// are at a moment.
+// FactOf decodes a record of kind fact, with its validity and confidence as they are at a moment.
 func FactOf(r *Record, at time.Time) (Fact, error) {
 	body, err := readFact(r)
 	if err != nil {
@@ -182,8 +178,7 @@ func FactOf(r *Record, at time.Time) (Fact, error) {
 	return f, err
 }
 
-// splitAttributes takes a fact's attributes apart: the structured content under
-// "content", if any, and the metadata.
+// splitAttributes takes a fact's attributes apart: the structured content under "content", if any, and the metadata.
 func splitAttributes(attributes json.RawMessage) (value json.RawMessage, metadata map[string]any, err error) {
 	if value, metadata, err = attribute.Split(attributes); err != nil {
 		return nil, nil, &Error{Code: Internal, Op: "read attributes", Err: err}
@@ -211,12 +206,11 @@ func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
 
 // StoreFact remembers a fact.
 //
-// A fact with a subject and a predicate supersedes the live fact of the same scope,
-// subject and predicate in this namespace. Saving a note that already exists in the
-// namespace (ignoring white space and letter case, with the same metadata and place in a
-// sequence) stores nothing: it confirms the existing note, adds new tags to it and
-// returns its id. A text that only repeats memories in the form in which Loci shows them
-// is not stored either. See [Stored] for notes that resemble another one.
+// A fact with a subject and a predicate supersedes the live fact of the same scope, subject and predicate in this
+// namespace. Saving a note that already exists in the namespace (ignoring white space and letter case, with the same
+// metadata and place in a sequence) stores nothing: it confirms the existing note, adds new tags to it and returns its
+// id. A text that only repeats memories in the form in which Loci shows them is not stored either. See [Stored] for
+// notes that resemble another one.
 func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
 	draft, err := m.draft(in)
 	if err != nil {
@@ -355,8 +349,7 @@ func (e *Engine) factSlot(r *Record, body *factBody) string {
 // and letter case, where that tells no units apart (5 mW, 5 MW).
 func normalise(text string) string { return retrieval.Fold(text) }
 
-// Fact reads one fact by id, even one that is no longer live. NotFound: there is none in
-// this namespace.
+// Fact reads one fact by id, even one that is no longer live. NotFound: there is none in this namespace.
 func (m *Memory) Fact(ctx context.Context, id ID) (Fact, error) {
 	r, now, err := m.kept(ctx, id, KindFact)
 	if err != nil {

@@ -8,17 +8,15 @@ import (
 	"time"
 )
 
-// This file is what a kind of memory in a package of its own builds on: package
-// session, tree, item and checkpoint use it, and so may any other package. Together
-// with [Commit] it gives them all guarantees of the kernel: one write loop, walls
-// between tenants and namespaces, redaction, vectors, and an audit log.
+// This file is what a kind of memory in a package of its own builds on: package session, tree, item and checkpoint use
+// it, and so may any other package. Together with [Commit] it gives them all guarantees of the kernel: one write loop,
+// walls between tenants and namespaces, redaction, vectors, and an audit log.
 
 // A Feature adds kinds of memory to an engine. Its value also holds the options of
 // the feature. Name the features of an engine in [Options].Features.
 type Feature interface {
-	// Kinds lists what the feature keeps. A kind belongs to one feature of an engine.
-	// [Memory.EraseAll] erases the records of a feature in the order of its kinds, so
-	// an owner comes before its parts.
+	// Kinds lists what the feature keeps. A kind belongs to one feature of an engine. [Memory.EraseAll] erases the
+	// records of a feature in the order of its kinds, so an owner comes before its parts.
 	Kinds() []FeatureKind
 
 	// Check refuses options out of range with an Invalid error that names the option.
@@ -36,14 +34,12 @@ type FeatureKind struct {
 
 	Counted bool // [Memory.Stats] counts the records
 
-	// Lists of all kinds show the records under the name Shown, which callers know; ""
-	// hides them. With a Status, lists show only the records of that status. With Part,
-	// only lists of this kind show them.
+	// Lists of all kinds show the records under the name Shown, which callers know; "" hides them. With a Status, lists
+	// show only the records of that status. With Part, only lists of this kind show them.
 	Shown, Status string
 	Part          bool
 
-	// Found: a search for the kind finds its records by texts of their own, as it does with
-	// Memory or Part.
+	// Found: a search for the kind finds its records by texts of their own, as it does with Memory or Part.
 	Found bool
 
 	// Of: each record is a part of one of this kind, which Whole selects; its sequence
@@ -71,25 +67,21 @@ type Eraser interface {
 type Placer interface {
 	Feature
 
-	// PlaceOf returns the place of a record that such an export shows in the namespace n.
-	// false: n is its place.
+	// PlaceOf returns the place of a record that such an export shows in the namespace n. false: n is its place.
 	PlaceOf(kind Kind, n Namespace) (place Namespace, moved bool)
 }
 
-// An Elder is a feature whose older builds erased parts of something without an event
-// about each part. Their files are still in use, so [Engine.VerifyEvents] asks the
-// feature.
+// An Elder is a feature whose older builds erased parts of something without an event about each part. Their files are
+// still in use, so [Engine.VerifyEvents] asks the feature.
 type Elder interface {
 	Feature
 
-	// Family names what belonged together, by an event about one of the feature's
-	// kinds; "": nothing did. part: the event is about a part. ends: what it tells of
-	// may have taken parts along.
+	// Family names what belonged together, by an event about one of the feature's kinds; "": nothing did. part: the
+	// event is about a part. ends: what it tells of may have taken parts along.
 	Family(e *Event) (name string, part, ends bool)
 }
 
-// FeatureOf returns the feature of a type that the handle's engine was made with. ok
-// is false if there is none.
+// FeatureOf returns the feature of a type that the handle's engine was made with. ok is false if there is none.
 func FeatureOf[F Feature](m *Memory) (feature F, ok bool) {
 	for _, f := range m.engine.opts.Features {
 		if feature, ok = f.(F); ok {
@@ -119,8 +111,7 @@ func (o *Options) checkFeatures() error {
 	return nil
 }
 
-// memoryKinds are the kinds whose records stand for themselves. They are looked for
-// unless a query names others.
+// memoryKinds are the kinds whose records stand for themselves. They are looked for unless a query names others.
 func (e *Engine) memoryKinds() []Kind { return e.memories }
 
 // learnKinds notes which feature keeps which kind: every write asks for it.
@@ -138,8 +129,7 @@ func (e *Engine) learnKinds() {
 	e.memories = slices.Clip(e.memories)
 }
 
-// featureOf is the feature that keeps a kind in records that mean something only
-// together; nil for any other kind.
+// featureOf is the feature that keeps a kind in records that mean something only together; nil for any other kind.
 func (e *Engine) featureOf(kind Kind) Feature { return e.keepers[kind] }
 
 // checkPuts refuses a change that puts a record outside of the handle's namespace, or

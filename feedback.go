@@ -10,9 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/maturity"
 )
 
-// Effectiveness rates a rule by how often it helped and did harm, 0 to 1:
-// successes / (successes + 4·harms + 0.01). One harm weighs as much as four
-// successes; the last term keeps a new rule at 0.
+// Effectiveness rates a rule by how often it helped and did harm, 0 to 1: successes / (successes + 4·harms + 0.01). One
+// harm weighs as much as four successes; the last term keeps a new rule at 0.
 func Effectiveness(successes, harms int64) float64 {
 	return maturity.Marks{Successes: successes, Harms: harms}.Effectiveness()
 }
@@ -28,9 +27,8 @@ func (b *ruleBody) marks() maturity.Marks {
 	return maturity.Marks{Successes: b.Successes, Harms: b.Harms}
 }
 
-// MarkHelpful counts a success of a rule and returns the rule. It may rise in
-// maturity, one step a call. NotFound: there is no such rule in this namespace;
-// Conflict: it was forgotten.
+// MarkHelpful counts a success of a rule and returns the rule. It may rise in maturity, one step a call. NotFound:
+// there is no such rule in this namespace; Conflict: it was forgotten.
 func (m *Memory) MarkHelpful(ctx context.Context, id ID) (Rule, error) {
 	return m.mark(ctx, "mark helpful", map[string]any{"id": id}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
 		b.Successes++
@@ -43,11 +41,10 @@ func (m *Memory) MarkHelpful(ctx context.Context, id ID) (Rule, error) {
 	})
 }
 
-// MarkHarmful counts a harm of a rule, keeps the reason, if any, and returns the
-// rule. It may fall in maturity, one step a call, and at three harms and an
-// effectiveness below 0.3 it becomes an anti-pattern: a warning that does not decay.
-// The newest 20 reasons are kept, each at most 1 KiB. NotFound: there is no such
-// rule in this namespace; Conflict: it was forgotten.
+// MarkHarmful counts a harm of a rule, keeps the reason, if any, and returns the rule. It may fall in maturity, one
+// step a call, and at three harms and an effectiveness below 0.3 it becomes an anti-pattern: a warning that does not
+// decay. The newest 20 reasons are kept, each at most 1 KiB. NotFound: there is no such rule in this namespace;
+// Conflict: it was forgotten.
 func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, error) {
 	reason = m.engine.redact(strings.TrimSpace(reason))
 	switch {

@@ -17,11 +17,9 @@ func memoryKind(kind Kind) error {
 	return OneOf("type", string(kind), KindFact, KindRule, KindEpisode)
 }
 
-// Confirm says of a fact or a rule that it still holds: its clock starts again, so
-// that its effective confidence is its confidence again, and a fading or expired one
-// is active at once. NotFound: there is no such record in this namespace; Conflict:
-// it was superseded or forgotten, or another fact has its key. An episode is
-// Invalid.
+// Confirm says of a fact or a rule that it still holds: its clock starts again, so that its effective confidence is its
+// confidence again, and a fading or expired one is active at once. NotFound: there is no such record in this namespace;
+// Conflict: it was superseded or forgotten, or another fact has its key. An episode is Invalid.
 func (m *Memory) Confirm(ctx context.Context, kind Kind, id ID) error {
 	if err := memoryKind(kind); err != nil {
 		return err
@@ -87,10 +85,9 @@ func reviveRule(r *Record, now time.Time) error {
 	return setRule(r, body)
 }
 
-// Forget takes a memory out of every retrieval path and keeps it: a fact is retracted, a
-// rule or an episode becomes a tombstone. It stays readable by id and in the audit log;
-// [Memory.Erase] removes its bytes. It returns whether anything changed: false when the
-// record does not exist, has expired or was forgotten before.
+// Forget takes a memory out of every retrieval path and keeps it: a fact is retracted, a rule or an episode becomes a
+// tombstone. It stays readable by id and in the audit log; [Memory.Erase] removes its bytes. It returns whether
+// anything changed: false when the record does not exist, has expired or was forgotten before.
 func (m *Memory) Forget(ctx context.Context, kind Kind, id ID) (bool, error) {
 	if err := memoryKind(kind); err != nil {
 		return false, err
@@ -147,12 +144,11 @@ func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err er
 	return Decision[bool]{Reply: true, Record: r.ID, Change: change}, nil
 }
 
-// Restore brings back what was forgotten: a fact, a rule or an episode is found again as
-// it was, the clock of its confidence started again; a fact that had been superseded before
-// is superseded again. A superseded fact comes back as a new one, which supersedes the one
-// that took its place. It returns the id of the memory that is back. NotFound: there is no
-// such record in this namespace; Conflict: it is there, or another fact says the same or
-// has its key by now.
+// Restore brings back what was forgotten: a fact, a rule or an episode is found again as it was, the clock of its
+// confidence started again; a fact that had been superseded before is superseded again. A superseded fact comes back as
+// a new one, which supersedes the one that took its place. It returns the id of the memory that is back. NotFound:
+// there is no such record in this namespace; Conflict: it is there, or another fact says the same or has its key by
+// now.
 func (m *Memory) Restore(ctx context.Context, kind Kind, id ID) (ID, error) {
 	if err := memoryKind(kind); err != nil {
 		return ID{}, err

@@ -77,8 +77,7 @@ func (e *TokensError) Error() string {
 	return fmt.Sprintf("the limit of %d tokens a day is used up: %d", e.Limit, e.Used)
 }
 
-// refusal is the error for a call that may cost so many tokens, where the limit of the tenant
-// leaves fewer.
+// refusal is the error for a call that may cost so many tokens, where the limit of the tenant leaves fewer.
 func (l *ledger) refusal(cost int64) error {
 	now := l.m.engine.now()
 	return &Error{
@@ -90,9 +89,8 @@ func (l *ledger) refusal(cost int64) error {
 	}
 }
 
-// ModelTokensUsed returns how many tokens language models have used for a tenant since the day
-// (UTC) began, on all processes, as the audit log has them. A call under way counts as the most
-// that it may take.
+// ModelTokensUsed returns how many tokens language models have used for a tenant since the day (UTC) began, on all
+// processes, as the audit log has them. A call under way counts as the most that it may take.
 func (e *Engine) ModelTokensUsed(ctx context.Context, t Tenant) (int64, error) {
 	return (&ledger{m: &Memory{engine: e, view: View{Tenant: t}}}).day(ctx)
 }

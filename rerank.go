@@ -70,11 +70,11 @@ func (m *Memory) page(ctx context.Context, f Filter, q *Query, ranked []scored, 
 	if !reranks {
 		ranked = slices.DeleteFunc(ranked, func(s scored) bool { return s.score < q.MinScore })
 		ranked = ranked[min(q.Offset, len(ranked)):min(q.Offset+q.Limit, len(ranked))]
-		p.matches, p.stale, err = m.matches(ctx, f, ranked)
+		p.matches, p.stale, err = m.matches(ctx, f, q, ranked)
 		return p, err
 	}
 	first := min(len(ranked), m.engine.opts.Rerank.Candidates)
-	if p.matches, p.stale, err = m.matches(ctx, f, ranked[:first]); err != nil {
+	if p.matches, p.stale, err = m.matches(ctx, f, q, ranked[:first]); err != nil {
 		return paged{}, err
 	}
 	rest := ranked[first:]
@@ -91,7 +91,7 @@ func (m *Memory) page(ctx context.Context, f Filter, q *Query, ranked []scored, 
 	n := len(p.matches)
 	p.matches = p.matches[min(q.Offset, n):min(q.Offset+q.Limit, n)]
 	begin, end := max(0, q.Offset-n), max(0, q.Offset+q.Limit-n)
-	more, stale, err := m.matches(ctx, f, rest[min(begin, len(rest)):min(end, len(rest))])
+	more, stale, err := m.matches(ctx, f, q, rest[min(begin, len(rest)):min(end, len(rest))])
 	p.matches, p.stale = append(p.matches, more...), p.stale || stale
 	return p, err
 }

@@ -19,9 +19,8 @@ type FactRevision struct {
 	IfVersion int64           `json:"if_version,omitempty"` // refuse unless this is the current version; 0: any
 }
 
-// ReviseFact corrects a fact under its old id and returns the new state. The
-// earlier state is kept as a revision. NotFound: there is no such live fact in
-// this namespace; Conflict: IfVersion is no longer current.
+// ReviseFact corrects a fact under its old id and returns the new state. The earlier state is kept as a revision.
+// NotFound: there is no such live fact in this namespace; Conflict: IfVersion is no longer current.
 func (m *Memory) ReviseFact(ctx context.Context, id ID, in FactRevision) (Fact, error) {
 	if in.Content == nil && in.Value == nil && in.Tags == nil && in.Metadata == nil {
 		return Fact{}, Errorf(Invalid, "nothing to change: set content, value, tags or metadata")
@@ -103,8 +102,7 @@ func (m *Memory) decideRevision(
 		return none, err
 	}
 	if body.Subject == "" {
-		// A note that is corrected into the words of another keeps its id and loses its
-		// slot.
+		// A note that is corrected into the words of another keeps its id and loses its slot.
 		r.Slot = e.factSlot(&r, &body)
 		if holder, err := m.slotHolder(ctx, &r); err != nil {
 			return none, err

@@ -161,8 +161,7 @@ func (m *Memory) addRule(ctx context.Context, c *Change, r Record, body ruleBody
 	return r.ID, nil
 }
 
-// Rule reads one rule by id, even a forgotten one. NotFound: there is none in what the
-// handle may read.
+// Rule reads one rule by id, even a forgotten one. NotFound: there is none in what the handle may read.
 func (m *Memory) Rule(ctx context.Context, id ID) (Rule, error) {
 	r, now, err := m.kept(ctx, id, KindRule)
 	if err != nil {

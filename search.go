@@ -3,6 +3,8 @@ package loci
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +42,7 @@ type Query struct {
 
 	MinConfidence float64 // effective confidence of at least so much, 0 to 1; 0: all live ones
 	MinScore      float64 // score of at least so much, 0 to 1; 0: whatever fits best
+	MaxBytes      int     // of what the records of the results hold; more is [ErrTooMuch]. 0: no bound
 
 	// Rerank says whether the re-ranker of the engine reads the best results again; nil: if
 	// it has one. True without one is an Unsupported error.
@@ -216,26 +219,59 @@ func (q *Query) Check() error {
 	return nil
 }
 
+// ErrTooMuch is the cause of the error TooLarge of a search whose results are more than [Query.MaxBytes].
+var ErrTooMuch = errors.New("too much at once")
+
+// loadedAtOnce is how many records are read until their bytes are looked at, where these have a bound.
+const loadedAtOnce = 64
+
+// holds adds the bytes that records hold to size, and refuses more than the bound.
+func (q *Query) holds(records []Record, size *int) error {
+	for i := range records {
+		*size += len(records[i].Text) + len(records[i].Attributes) + len(records[i].Body)
+	}
+	if q.MaxBytes <= 0 || *size <= q.MaxBytes {
+		return nil
+	}
+	return &Error{Code: TooLarge, Err: ErrTooMuch, Msg: fmt.Sprintf("the results have more than %d bytes, the limit of one answer", q.MaxBytes),
+		Recovery: "Ask for fewer by limit, and for the others by offset."}
+}
+
 // maxKinds is more than there are kinds.
 const maxKinds = 32
+
+// together is how many records are read at once.
+func (q *Query) together() int {
+	if q.MaxBytes > 0 {
+		return loadedAtOnce
+	}
+	return MaxSearchLimit
+}
 
 // browse answers a search without words: newest first.
 func (m *Memory) browse(ctx context.Context, f Filter, q Query) (Result, error) {
 	var matches []Match
-	skip, cursor, more := q.Offset, "", true
+	skip, cursor, more, size := q.Offset, "", true, 0
 	for more && len(matches) < q.Limit {
-		page := Page{Limit: min(skip+q.Limit, 1000), Cursor: cursor}
+		page := Page{Limit: min(q.Limit-len(matches), q.together()), Cursor: cursor}
+		if skip > 0 { // what is passed over is not shown
+			page.Limit, page.NoText = min(skip, 1000), true
+		}
 		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
 		if err != nil {
 			return Result{}, err
 		}
-		passed := min(skip, len(records))
-		skip -= passed
-		matches = slices.Grow(matches, min(len(records)-passed, q.Limit-len(matches))) // each is large
-		for _, r := range records[passed:min(len(records), passed+q.Limit-len(matches))] {
+		if cursor, more = next, next != ""; skip > 0 {
+			skip -= len(records)
+			continue
+		}
+		if err := q.holds(records, &size); err != nil {
+			return Result{}, err
+		}
+		matches = slices.Grow(matches, len(records)) // each is large
+		for _, r := range records {
 			matches = append(matches, Match{Record: r, Passage: r.Text, Span: Span{Start: 0, End: len(r.Text)}})
 		}
-		cursor, more = next, next != ""
 	}
 	return Result{Matches: matches, At: f.At}, nil
 }
@@ -352,13 +388,26 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 }
 
 // matches reads the records of ranked hits; stale is that of load.
-func (m *Memory) matches(ctx context.Context, f Filter, ranked []scored) (matches []Match, stale bool, err error) {
+func (m *Memory) matches(
+	ctx context.Context, f Filter, q *Query, ranked []scored,
+) (matches []Match, stale bool, err error) {
 	matches = make([]Match, 0, len(ranked))
-	stale, err = m.load(ctx, f, Page{}, rank.Pointers(nil, ranked), func(h *scored, r *Record, best Span) {
-		matches = append(matches, Match{Record: *r, Passage: best.Of(r.Text), Span: best,
-			Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
-	})
-	return matches, stale, err
+	size := 0
+	for some := range slices.Chunk(ranked, q.together()) {
+		var read []Record
+		changed, err := m.load(ctx, f, Page{}, rank.Pointers(nil, some), func(h *scored, r *Record, best Span) {
+			read = append(read, *r)
+			matches = append(matches, Match{Record: *r, Passage: best.Of(r.Text), Span: best,
+				Speaker: sequence.Speaker(r.Attributes), Score: h.score, Explain: h.explain})
+		})
+		if stale = stale || changed; err != nil {
+			return nil, false, err
+		}
+		if err := q.holds(read, &size); err != nil {
+			return nil, false, err
+		}
+	}
+	return matches, stale, nil
 }
 
 // load reads the records of ranked hits, up to 1,000, as a page shows them, and calls keep for each with its best

@@ -5,35 +5,30 @@ import (
 	"slices"
 )
 
-// A Transferer is a feature whose records go into an export and come out of one. The
-// kernel writes and stores the records of kinds that stand for themselves; the rest is
-// the feature's.
+// A Transferer is a feature whose records go into an export and come out of one. The kernel writes and stores the
+// records of kinds that stand for themselves; the rest is the feature's.
 type Transferer interface {
 	Feature
 
-	// Lines writes the records of the kinds that mean something only together, in and
-	// below the handle's namespace.
+	// Lines writes the records of the kinds that mean something only together, in and below the handle's namespace.
 	Lines(ctx context.Context, m *Memory, x *Exporter) error
 
 	// Take begins the feature's part of an import into the handle's namespace.
 	Take(m *Memory) Taker
 }
 
-// A Taker is a feature's part of one import. Embed [PlainTaker] for what it leaves to
-// the kernel.
+// A Taker is a feature's part of one import. Embed [PlainTaker] for what it leaves to the kernel.
 type Taker interface {
-	// Take checks a record of an export and brings it to the form in which it is
-	// stored. The kernel has checked its id, version, times and namespace, and nothing
-	// else: see [Imported.Clean]. Its earlier states follow until the next call.
-	// kept: the kernel does not store the record; the taker does, in Store.
+	// Take checks a record of an export and brings it to the form in which it is stored. The kernel has checked its id,
+	// version, times and namespace, and nothing else: see [Imported.Clean]. Its earlier states follow until the next
+	// call. kept: the kernel does not store the record; the taker does, in Store.
 	Take(d *Imported) (kept bool, err error)
 
 	// Check is called when the whole input was read, and before anything is stored.
 	Check() error
 
-	// Settle decides what becomes of records that Take left to the kernel; an outcome
-	// that is not decided leaves it to the kernel's rules about ids and slots. It is
-	// called again after a conflict.
+	// Settle decides what becomes of records that Take left to the kernel; an outcome that is not decided leaves it to
+	// the kernel's rules about ids and slots. It is called again after a conflict.
 	Settle(ctx context.Context, drafts []*Imported) ([]Verdict, error)
 
 	// Same reports whether two records of a kind, in one namespace, say the same.

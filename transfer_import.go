@@ -22,17 +22,15 @@ type ImportReport struct {
 	Existing  int64  `json:"existing"`        // what they say is there already
 	Conflicts int64  `json:"conflicts"`       // left out: something else is there under their id or key
 	Moved     int64  `json:"moved,omitempty"` // ids of the input that stand for others here
-	// Skipped names the first 20 of the conflicts: the id in the input, and the id
-	// of the record that stayed.
+	// Skipped names the first 20 of the conflicts: the id in the input, and the id of the record that stayed.
 	Skipped []string `json:"skipped,omitempty"`
 }
 
 // maxSkipped bounds [ImportReport].Skipped.
 const maxSkipped = 20
 
-// Import reads what [Memory.Export] wrote, or the JSONL file of the MCP reference
-// memory server, into the handle's namespace. MaxContent must not be below that of
-// the engine that exported.
+// Import reads what [Memory.Export] wrote, or the JSONL file of the MCP reference memory server, into the handle's
+// namespace. MaxContent must not be below that of the engine that exported.
 //
 // What is there already is left alone, so that an import may be repeated:
 //   - a record with the same id in the same namespace stays. It counts as Existing when it says the same (kind, key,

@@ -40,9 +40,8 @@ func (d *Imported) Free(ctx context.Context) (bool, error) {
 	return len(records) == 0, err
 }
 
-// Clean does to a record to import what a write would: it redacts and bounds its text and
-// attributes, brings its tags to their form and cuts its passages. Its sequence is redacted
-// unless it names another record.
+// Clean does to a record to import what a write would: it redacts and bounds its text and attributes, brings its tags
+// to their form and cuts its passages. Its sequence is redacted unless it names another record.
 func (d *Imported) Clean(sequenceIsName bool) (err error) {
 	e, r := d.memory.engine, &d.Record
 	r.Text = e.redact(r.Text)
@@ -70,8 +69,7 @@ func (d *Imported) Clean(sequenceIsName bool) (err error) {
 	return e.exportable(r.Text, r.Attributes, r.Body)
 }
 
-// placeOf returns the place of a record that an export shows in the namespace n. false: n
-// is its place.
+// placeOf returns the place of a record that an export shows in the namespace n. false: n is its place.
 func (e *Engine) placeOf(kind Kind, n Namespace) (Namespace, bool) {
 	if p, ok := e.featureOf(kind).(Placer); ok && !slices.Contains(n, innerLabel) {
 		return p.PlaceOf(kind, n)
@@ -102,9 +100,8 @@ func importTimes(r *Record, in *exportLine) (err error) {
 	return nil
 }
 
-// importOwn makes sure that the kernel's own kind can read the record, and computes
-// its slot again: redaction may have changed what the slot is made of, and only a live
-// record may hold one.
+// importOwn makes sure that the kernel's own kind can read the record, and computes its slot again: redaction may have
+// changed what the slot is made of, and only a live record may hold one.
 func (m *Memory) importOwn(d *Imported, held bool) error {
 	if err := d.Clean(false); err != nil {
 		return err

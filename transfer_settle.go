@@ -102,8 +102,7 @@ func (m *Memory) settleIDs(ctx context.Context, drafts []*Imported, fates []fate
 	return held, err
 }
 
-// settleOne decides about a draft whose id is settled; held is the record there is
-// under that id.
+// settleOne decides about a draft whose id is settled; held is the record there is under that id.
 func (in *importer) settleOne(
 	ctx context.Context, d *Imported, held *Record, f *fate, seen *settled, now time.Time,
 ) (err error) {

@@ -48,8 +48,7 @@ func (in *importer) store(ctx context.Context, progress func(done int64)) error 
 	return nil
 }
 
-// batches cuts drafts into changes of up to 200 records and 4 MiB of text, whose vectors
-// may take 100 MiB.
+// batches cuts drafts into changes of up to 200 records and 4 MiB of text, whose vectors may take 100 MiB.
 func batches(drafts []*Imported) iter.Seq[[]*Imported] {
 	return intake.Batches(drafts, 200, 4<<20, func(d *Imported) int { return len(d.Text) })
 }
@@ -83,9 +82,8 @@ func (in *importer) became(id ID) ID {
 	return id
 }
 
-// storeBatch stores the drafts that are not there yet, in one change. If somebody took
-// ids in the meantime, all of them are settled again; the import then finds what it has
-// stored already.
+// storeBatch stores the drafts that are not there yet, in one change. If somebody took ids in the meantime, all of them
+// are settled again; the import then finds what it has stored already.
 func (in *importer) storeBatch(ctx context.Context, drafts []*Imported) (report ImportReport, err error) {
 	for _, d := range drafts {
 		in.m.engine.cutPassages(&d.Record)

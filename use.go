@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/patience"
 )
 
-// How long a read waits until its uses are counted, and how long counting may take
-// after that.
+// How long a read waits until its uses are counted, and how long counting may take after that.
 const (
 	usePatience = 50 * time.Millisecond
 	useTimeout  = 5 * time.Second

@@ -352,6 +352,7 @@ type Query struct {
 	Refresh bool // move the expiry of what is found
 	// These are as in [loci.Query].
 	MinScore     float64
+	MaxBytes     int
 	Since, Until time.Time
 }
 
@@ -363,7 +364,7 @@ func (it *Handle) Search(ctx context.Context, q Query) ([]Item, error) {
 	}
 	result, err := inner.Search(ctx, loci.Query{
 		Text: q.Text, Limit: q.Limit, Offset: q.Offset, Where: q.Where, Kinds: []loci.Kind{Kind, loci.KindFact},
-		Since: q.Since, Until: q.Until, MinScore: q.MinScore})
+		Since: q.Since, Until: q.Until, MinScore: q.MinScore, MaxBytes: q.MaxBytes})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -139,10 +140,11 @@ func (a *API) batchRoutes() {
 			}
 			out := &batchOutput{}
 			out.Body.Results = make([]outcome, len(in.Body.Operations))
+			room := maxAnswer // of those that read, which are done one after another
 			do := func(i int) {
 				one, o, result := *c, in.Body.Operations[i], &out.Body.Results[i]
 				one.IdempotencyKey = partKey(c.IdempotencyKey, i)
-				if err := a.operate(ctx, &one, o, result); err != nil {
+				if err := a.operate(ctx, &one, o, &room, result); err != nil {
 					result.Error = a.problem(ctx, c.RequestID, err)
 				}
 				result.Op = o.op
@@ -222,8 +224,36 @@ func partKey(key string, i int) string {
 	return "batch:" + hex.EncodeToString(sum[:]) + ":" + strconv.Itoa(i)
 }
 
-// operate does one operation of a batch.
-func (a *API) operate(ctx context.Context, c *caller, o operation, out *outcome) error {
+// noRoom refuses an operation for what others of its batch have answered.
+func noRoom() error {
+	return &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf(
+		"the answers of this batch before it leave no room for its own; the limit of all is %d bytes", maxAnswer),
+		Recovery: "Send it in another batch."}
+}
+
+// answered takes the bytes of an answer from what is left of a batch's.
+func answered(room *int, size int) error {
+	if size > *room {
+		return noRoom()
+	}
+	*room -= size
+	return nil
+}
+
+// size is how many bytes an item holds.
+func (it *wireItem) size() int {
+	size := len(it.Key) + len(it.Value) + itemBytes
+	for _, label := range it.Namespace {
+		size += len(label)
+	}
+	return size
+}
+
+// itemBytes is about what an item or a namespace takes beside its texts.
+const itemBytes = 128
+
+// operate does one operation of a batch, whose answer has room.
+func (a *API) operate(ctx context.Context, c *caller, o operation, room *int, out *outcome) error {
 	m, err := a.memory(c)
 	if err != nil {
 		return err
@@ -238,7 +268,9 @@ func (a *API) operate(ctx context.Context, c *caller, o operation, out *outcome)
 			it, err := get(ctx, m, &in.GetItem)
 			switch {
 			case err == nil:
-				out.Item = &it
+				if err = answered(room, it.size()); err == nil {
+					out.Item = &it
+				}
 			case errors.Is(err, loci.ErrNotFound):
 				return nil
 			}
@@ -246,16 +278,36 @@ func (a *API) operate(ctx context.Context, c *caller, o operation, out *outcome)
 		})
 	case "search":
 		return part(c, o, loci.ScopeRead, func(in *searchOperation) error {
-			items, err := find(ctx, m, &in.SearchItems)
-			if err == nil {
-				out.Items = &items
+			if *room < 1 {
+				return noRoom()
 			}
-			return err
+			items, err := find(ctx, m, &in.SearchItems, *room)
+			size := 0
+			for i := range items {
+				size += items[i].size()
+			}
+			switch {
+			case errors.Is(err, loci.ErrTooMuch) && *room < maxAnswer:
+				*room = 0 // nothing is read for those that follow
+				return noRoom()
+			case err != nil:
+				return err
+			}
+			*room = max(0, *room-size) // what the store held is bounded, and a key or a name adds little to it
+			out.Items = &items
+			return nil
 		})
 	}
 	return part(c, o, loci.ScopeRead, func(in *namespacesOperation) error {
 		found, err := list(ctx, m, &in.ListNamespaces)
-		if err == nil {
+		size := 0
+		for _, labels := range found {
+			for _, label := range labels {
+				size += len(label)
+			}
+			size += itemBytes
+		}
+		if err = cmp.Or(err, answered(room, size)); err == nil {
 			out.Namespaces = &found
 		}
 		return err

@@ -116,7 +116,7 @@ func (a *API) itemRoutes() {
 		detail: "Facts and notes are items, too: the key is the id, the value {\"content\": …} with the metadata."},
 		func(ctx context.Context, c *caller, in *struct{ Body SearchItems }) (*struct{ Body foundItems }, error) {
 			return within(a, c, func(m *loci.Memory) (*struct{ Body foundItems }, error) {
-				found, err := find(ctx, m, &in.Body)
+				found, err := find(ctx, m, &in.Body, maxAnswer)
 				return &struct{ Body foundItems }{foundItems{found}}, err
 			})
 		})
@@ -178,14 +178,17 @@ func remove(ctx context.Context, m *loci.Memory, in *DeleteItem) error {
 	return item.Of(m).Delete(ctx, below(m, in.Namespace), in.Key)
 }
 
-func find(ctx context.Context, m *loci.Memory, in *SearchItems) ([]wireItem, error) {
+// maxAnswer bounds what the items of an answer hold: one with the largest values would have gigabytes.
+var maxAnswer = 32 << 20 // tests lower it
+
+func find(ctx context.Context, m *loci.Memory, in *SearchItems, most int) ([]wireItem, error) {
 	where, err := loci.ParseWhere(in.Filter)
 	if err != nil {
 		return nil, err
 	}
 	q := item.Query{Prefix: below(m, in.NamespacePrefix), Text: in.Query, Where: where, Offset: in.Offset,
 		Refresh:  in.RefreshTTL == nil || *in.RefreshTTL,
-		MinScore: in.MinScore, Since: in.Since.at, Until: in.Until.at}
+		MinScore: in.MinScore, Since: in.Since.at, Until: in.Until.at, MaxBytes: most}
 	if q.Limit, err = limitOf(in.Limit, loci.MaxSearchLimit); err != nil {
 		return nil, err
 	}

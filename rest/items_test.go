@@ -1,9 +1,13 @@
 package rest
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/store/memory"
 )
 
@@ -31,5 +35,76 @@ func TestItemsByTime(t *testing.T) {
 	r := b.send("POST", "/v1/items/search", `{"namespace_prefix":["trips"],"query":"trip","min_score":0.999}`)
 	if r.status != 200 || strings.Contains(r.body, `"key"`) {
 		t.Errorf("what fits too little: %d %s", r.status, r.body)
+	}
+}
+
+// A store that counts the bytes of the records that it reads.
+type weighed struct {
+	loci.Store
+	read int
+}
+
+func (s *weighed) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
+	records, next, err := s.Store.Records(ctx, t, f, p)
+	for i := range records {
+		s.read += len(records[i].Text) + len(records[i].Attributes)
+	}
+	return records, next, err
+}
+
+// What the answers of a batch hold is bounded together, and what a search holds: no more is read. What has no room is
+// refused and may be sent again; what writes is done.
+func TestAnswersOfABatchAreBounded(t *testing.T) {
+	locitest.Unshared(t)
+	defer func(most int) { maxAnswer = most }(maxAnswer)
+	maxAnswer = 1 << 20
+	s := &weighed{Store: memory.Open()}
+	b := newBench(t, s, nil)
+	const many, size = 200, 20 << 10
+	for i := range many {
+		body := fmt.Sprintf(`{"namespace":["n"],"key":"%d","index":["a"],"value":{"a":"walrus","b":"%s"}}`, i, strings.Repeat("x", size))
+		if r := b.send("PUT", "/v1/items", body); r.status >= 300 {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	for _, query := range []string{"", `,"query":"walrus"`} {
+		search := func(limit, offset int) string {
+			return fmt.Sprintf(`"namespace_prefix":["n"],"limit":%d,"offset":%d%s`, limit, offset, query)
+		}
+		s.read = 0
+		r := b.send("POST", "/v1/items/search", "{"+search(many, 0)+"}")
+		if r.status != 413 || !strings.Contains(r.body, "the results have more than 1048576 bytes, the limit of one answer") ||
+			!strings.Contains(r.body, "fewer by limit") || len(r.body) > 1000 || s.read > 2<<20 {
+			t.Errorf("%d %.300s, and %d bytes were read", r.status, r.body, s.read)
+		}
+		if r := b.send("POST", "/v1/items/search", "{"+search(40, 150)+"}"); r.status != 200 || strings.Count(r.body, `"key"`) != 40 {
+			t.Errorf("%d %.300s", r.status, r.body)
+		}
+		s.read = 0
+		one := `{"op":"search",` + search(30, 0) + `}`
+		put := `{"op":"put","namespace":["m"],"key":"k","value":{}}`
+		r = b.send("POST", "/v1/items/batch", `{"operations":[`+strings.Repeat(one+",", 50)+put+`]}`)
+		if r.status != 200 || len(r.body) > 2<<20 || strings.Count(r.body, `"items"`) != 1 || s.read > 3<<20 ||
+			strings.Count(r.body, "leave no room for its own; the limit of all is 1048576 bytes") != 49 ||
+			strings.Count(r.body, `"op":"put"}`) != 1 {
+			t.Errorf("%d: %d bytes, %d were read, %.300s", r.status, len(r.body), s.read, r.body)
+		}
+	}
+	get := `{"op":"get","namespace":["n"],"key":"1"}`
+	r := b.send("POST", "/v1/items/batch", `{"operations":[`+strings.Repeat(get+",", 99)+get+`]}`)
+	if got := strings.Count(r.body, `"item"`); r.status != 200 || got != 50 || strings.Count(r.body, "leave no room") != 50 {
+		t.Errorf("%d: %d items", r.status, got)
+	}
+	maxAnswer = 10_000
+	deep := `{"op":"put","namespace":["` + strings.Repeat("y", 250) + `%d"],"key":"k","value":{}}`
+	for i := range 20 {
+		b.send("POST", "/v1/items/batch", `{"operations":[`+fmt.Sprintf(deep, i)+`]}`)
+	}
+	list := `{"op":"namespaces"}`
+	r = b.send("POST", "/v1/items/batch", `{"operations":[`+list+`,`+list+`]}`)
+	if r.status != 200 || strings.Count(r.body, `"namespaces":[`) != 1 || strings.Count(r.body, "leave no room") != 1 {
+		t.Errorf("%d %.600s", r.status, r.body)
 	}
 }
