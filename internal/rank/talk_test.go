@@ -77,14 +77,16 @@ func sum(text, beside rank.Text, s rank.Settings) float64 {
 	return rank.Score([]rank.Text{text, beside}, s)[0].Sum()
 }
 
-// A note that is no part of a talk gets a fifth more for similarity, and less for words. This fades in longer passages, and
-// there is none of it by one signal alone.
-// TestGeneralQueriesSayLessInLongPassages: what has nothing of anybody is seldom asked of a memory of chats.
+// What has nothing of anybody is seldom asked of a memory of chats.
 func TestGeneralQueriesSayLessInLongPassages(t *testing.T) {
 	alone := [4]int{rank.None, rank.None, rank.None, rank.None}
 	score := func(general, sequences bool, long float64) float64 {
-		s := rank.Settings{VectorWeight: 0.5, Sequences: sequences, Scale: rank.Scale{Unrelated: 0, Alike: 1}, General: general}
-		text := rank.Text{Similarity: 0.5, Embedded: true, KeywordShare: 0.5, Covered: 1, InTime: 1, Long: long, Beside: alone}
+		s := rank.Settings{
+			VectorWeight: 0.5, Sequences: sequences, Scale: rank.Scale{Unrelated: 0, Alike: 1}, General: general,
+		}
+		text := rank.Text{
+			Similarity: 0.5, Embedded: true, KeywordShare: 0.5, Covered: 1, InTime: 1, Long: long, Beside: alone,
+		}
 		return rank.Score([]rank.Text{text}, s)[0].Sum()
 	}
 	for _, c := range []struct {
@@ -98,6 +100,8 @@ func TestGeneralQueriesSayLessInLongPassages(t *testing.T) {
 	}
 }
 
+// A note that is no part of a talk gets a fifth more for similarity, and less for words. This fades in longer passages, and
+// there is none of it by one signal alone.
 func TestNotes(t *testing.T) {
 	s := rank.Settings{VectorWeight: 0.5, Sequences: true, Scale: rank.Scale{Unrelated: 0, Alike: 1}}
 	plain := rank.Text{Similarity: 1, Embedded: true}

@@ -19,13 +19,15 @@ func General(query string) bool {
 		return false
 	}
 	notLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	words := 0
 	for word := range strings.FieldsFuncSeq(q.Text, notLetter) {
+		words++
 		lower := strings.ToLower(word)
 		if firstPerson[lower] || thirdPerson[lower] || themselves[lower] {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(strings.Fields(q.Text), isIdentifier) && len(q.names(isAcronym)) == 0 &&
+	return words > 0 && !slices.ContainsFunc(strings.Fields(q.Text), isIdentifier) && len(q.names(isAcronym)) == 0 &&
 		aimOf(query) != ForRecord
 }
 
