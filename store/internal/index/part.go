@@ -30,10 +30,12 @@ type part interface {
 	// eachHeard calls hear for each sequence of the shard that says a term, as far as the part has it; false: that
 	// is not noted.
 	eachHeard(room *[]posting, term uint32, hear func(sequence, count uint32)) bool
-	members(q *sequence, visit func(entry uint32)) // those alive of a sequence of the shard
-	wordsOf(passage uint32) []uint32               // in order; with overlaid set: has no position of its own
-	termOf(word uint32) uint32                     //
-	isWord(spelling string) bool                   // which is said, and no stop word
+	members(q *sequence, visit func(entry uint32))   // those alive of a sequence of the shard
+	membersIn(q *sequence, to []uint32) []uint32     // the same, appended in order
+	wordsOf(passage uint32) []uint32                 // in order; with overlaid set: has no position of its own
+	wordsIn(room *[]uint32, passage uint32) []uint32 // the same, good until the next call with that room
+	termOf(word uint32) uint32                       //
+	isWord(spelling string) bool                     // which is said, and no stop word
 	beginning(prefix string) wordsAndTerms
 	allMarks() []retrieval.Mark
 	spelled(word uint32) (spelling, term string) // "": nobody says it any more
@@ -142,6 +144,17 @@ func (s *shard) members(q *sequence, visit func(entry uint32)) {
 		}
 	}
 }
+
+func (s *shard) membersIn(q *sequence, to []uint32) []uint32 {
+	for _, m := range q.members {
+		if q.gone == 0 || s.entries[m.entry].alive {
+			to = append(to, m.entry)
+		}
+	}
+	return to
+}
+
+func (s *shard) wordsIn(_ *[]uint32, passage uint32) []uint32 { return s.words[passage] }
 
 func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 

@@ -20,6 +20,7 @@ type sequence struct {
 	gone    int      // of members
 	alive   int      // entries, those in segments too
 	length  uint64   // of the passages alive
+	talk    uint32   // see [search.isTalk]; what comes or leaves makes it unknown
 	stored  []stored // the same sequence in segments
 }
 
@@ -136,6 +137,7 @@ func (s *shard) sequenceNamed(name string, entries int) uint32 {
 		s.liveSequences++
 	}
 	q.alive += entries
+	q.talk = unknownTalk
 	return n
 }
 
@@ -159,6 +161,7 @@ func (q *sequence) put(m member) {
 func (s *shard) leave(n uint32) {
 	q := &s.sequences[n]
 	q.alive--
+	q.talk = unknownTalk
 	if q.alive == 0 {
 		s.liveSequences--
 		delete(s.sequenceOf, q.name)
@@ -237,7 +240,7 @@ func (s *search) around(at place) *neighbours {
 	n, q := new(neighbours), &sh.shard.sequences[e.sequence]
 	for i := sh.first; i < len(s.parts) && s.parts[i].first == sh.first; i++ {
 		s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
-			n.put(max(side, 0), -side, neighbour{m, place{i, m.entry}})
+			n.put(max(side, 0), -side, neighbour{m, place{int32(i), m.entry}})
 		})
 	}
 	if s.beside == nil {
@@ -285,7 +288,7 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
 			}
 		})
-		if h.Signer != "" && h.Embedded {
+		if h.Signer != "" && h.Signer != loci.SomebodyElse && h.Embedded {
 			s.together(hits, at, h)
 		}
 	}
