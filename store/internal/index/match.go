@@ -331,8 +331,9 @@ type search struct {
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
 
-	beside map[place]*neighbours // that were looked for
-	sum    []float32             // memory for together
+	beside     map[place]*neighbours // that were looked for
+	moreBeside []neighbours          // room for others
+	sum        []float32             // memory for together
 
 	members []uint32 // memory for number
 }

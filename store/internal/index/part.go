@@ -42,6 +42,7 @@ type part interface {
 
 	find(id loci.ID) (entry uint32, ok bool)
 	seen(entry uint32) seen
+	firstOf(entry uint32) (passage uint32)
 	// headerOf is what filters look at; not to be changed, and good until the next call with
 	// the same room for it.
 	headerOf(entry uint32, room *loci.Record) *loci.Record
@@ -192,6 +193,8 @@ func (s *shard) seen(n uint32) seen {
 	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first,
 		e.passages, e.sequence, e.position, e.speaker, e.signed, e.traits, e.alive, e.lazy}
 }
+
+func (s *shard) firstOf(n uint32) uint32 { return s.entries[n].first }
 
 func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }
 
