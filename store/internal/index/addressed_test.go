@@ -187,10 +187,10 @@ func TestWhoSpeaksIsTriedNearHits(t *testing.T) {
 			if err := s.scoreWords(p); err != nil {
 				t.Fatal(err)
 			}
-			at := place{0, 81}
+			at := place{1, 81} // the heap is before the segment
 			hits := map[place]*loci.Hit{at: {}}
 			words, entries = 0, 0
-			s.parts[0].part = reading{s.parts[0].part, &words, &entries}
+			s.parts[1].part = reading{s.parts[1].part, &words, &entries}
 			if s.hearNames(hits); hits[at].Signer != "ann" {
 				t.Errorf("said by %q", hits[at].Signer)
 			}
