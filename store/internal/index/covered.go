@@ -27,13 +27,13 @@ func (sh *scoring) countTalk(a *asked) (more int) {
 
 // sequenceOf is a sequence of the shard whose parts begin with first.
 type sequenceOf struct {
-	first  int
+	first  int32
 	number uint32
 }
 
 func (s *search) sequenceOf(at place) sequenceOf {
 	sh := &s.parts[at.part]
-	return sequenceOf{sh.first, sh.seen(at.entry).sequence}
+	return sequenceOf{int32(sh.first), sh.seen(at.entry).sequence}
 }
 
 // addCovered says of each hit how much of the query the best passage of its sequence has. Sequences
@@ -80,7 +80,7 @@ func (s *search) addCovered(hits map[place]*loci.Hit) {
 // coveredIn looks at all members of a sequence.
 func (s *search) coveredIn(of sequenceOf) (most float64) {
 	q := &s.parts[of.first].shard.sequences[of.number]
-	for i := of.first; i < len(s.parts) && s.parts[i].first == of.first; i++ {
+	for i := int(of.first); i < len(s.parts) && s.parts[i].first == int(of.first); i++ {
 		sh := &s.parts[i]
 		sh.members(q, func(entry uint32) {
 			e := sh.seen(entry)
@@ -99,7 +99,7 @@ func (s *search) coverLarge(large map[sequenceOf]bool, best map[sequenceOf]float
 		sh := &s.parts[i]
 		least := math.Inf(1)
 		for of := range large {
-			if of.first == sh.first {
+			if int(of.first) == sh.first {
 				least = min(least, best[of])
 			}
 		}
@@ -108,7 +108,7 @@ func (s *search) coverLarge(large map[sequenceOf]bool, best map[sequenceOf]float
 		}
 		rest := s.touch(sh, least, func(_ *scoring, a *asked) float64 { return a.weight }, addWeights)
 		for _, n := range sh.summed {
-			of := sequenceOf{sh.first, sh.sequenceOfPassage(&sh.passages[n])}
+			of := sequenceOf{int32(sh.first), sh.sequenceOfPassage(&sh.passages[n])}
 			if large[of] && float64(sh.sums[n])*(1+slack)+rest > best[of] {
 				best[of] = max(best[of], s.wordsAt(sh, n).covered)
 			}

@@ -328,6 +328,7 @@ func (s *shard) sequenceFor(name string, old uint32, at map[uint32]uint32) uint3
 		s.liveSequences++
 	}
 	s.sequences[n].alive++
+	s.sequences[n].talk = unknownTalk
 	return n
 }
 

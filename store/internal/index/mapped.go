@@ -247,13 +247,30 @@ func (m *mapped) members(q *sequence, visit func(entry uint32)) {
 	}
 }
 
+func (m *mapped) membersIn(q *sequence, to []uint32) []uint32 {
+	for _, in := range q.stored {
+		if in.in != m {
+			continue
+		}
+		_, members := m.Sequence(in.n)
+		from := len(to)
+		if to = append(to, members...); m.gone > 0 {
+			to = append(to[:from], slices.DeleteFunc(to[from:], m.isDead)...)
+		}
+	}
+	return to
+}
+
 // wordsOf gives the form of a segment, which has the mark for a word without a position
 // below its number, that of the heap.
-func (m *mapped) wordsOf(passage uint32) []uint32 {
+func (m *mapped) wordsOf(passage uint32) []uint32 { return m.wordsIn(new([]uint32), passage) }
+
+func (m *mapped) wordsIn(room *[]uint32, passage uint32) []uint32 {
 	if m.isDead(m.Passages[passage].Entry) {
 		return nil
 	}
-	words := m.Words(nil, passage)
+	words := m.Words((*room)[:0], passage)
+	*room = words
 	for i, w := range words {
 		words[i] = w>>1 | w&1*overlaid
 	}
@@ -309,6 +326,8 @@ func (m *mapped) seen(n uint32) seen {
 	return seen{e.ID, e.Version, time.UnixMilli(e.Created).UTC(), e.First, e.Passages, m.numbers[e.Sequence],
 		e.Position, speakerIn(e.Flags), signatureIn(e.Flags), traitsIn(e.Flags), !m.isDead(n), e.Flags&flagLazy != 0}
 }
+
+func (m *mapped) firstOf(n uint32) uint32 { return m.Entry(n).First }
 
 func (m *mapped) headerOf(n uint32, room *loci.Record) *loci.Record {
 	tags := room.Tags[:0] // one list for all that a search looks at

@@ -180,7 +180,7 @@ func (s *search) choose(x *Index, p *loci.Probe) {
 
 // place is an entry of a part.
 type place struct {
-	part  int
+	part  int32
 	entry uint32
 }
 
@@ -241,10 +241,12 @@ type scratch struct {
 	touched []uint32  // passages with a word of the query, of those that are scored
 	room    []posting // of the term at hand, where they do not lie as a list
 
-	likely  []uint64  // a bit for each entry, zero when not in use: see [search.note]
-	sums    []float32 // by passage; zero when not in use: see [search.touch]
-	summed  []uint32  // passages with a sum
-	targets targets
+	likely []uint64  // a bit for each entry, zero when not in use: see [search.note]
+	sums   []float32 // by passage; zero when not in use: see [search.touch]
+	summed []uint32  // passages with a sum
+
+	ordinals []int32 // by entry: its place in its sequence, see [search.number]
+	targets  targets
 
 	found []row // see [search.guess]
 	most  floats
@@ -263,6 +265,7 @@ type talk struct {
 	counts   []uint32  // of the term at hand
 	spoken   []uint32  // sequences with the term at hand
 	heard    []uint32  // sequences with a word of the query
+	speaking []int32   // by sequence: see [search.talksOf]
 }
 
 var (
@@ -286,6 +289,7 @@ func (t *talk) release() {
 		t.contexts[n], t.coverage[n] = 0, 0
 	}
 	t.contexts, t.coverage, t.counts, t.heard = t.contexts[:0], t.coverage[:0], t.counts[:0], t.heard[:0]
+	t.speaking = t.speaking[:0]
 	talks.Put(t)
 }
 
@@ -327,8 +331,11 @@ type search struct {
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
 
-	beside map[place]*neighbours // that were looked for
-	sum    []float32             // memory for together
+	beside     map[place]*neighbours // that were looked for
+	moreBeside []neighbours          // room for others
+	sum        []float32             // memory for together
+
+	members []uint32 // memory for number
 }
 
 // Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all

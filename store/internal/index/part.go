@@ -30,16 +30,19 @@ type part interface {
 	// eachHeard calls hear for each sequence of the shard that says a term, as far as the part has it; false: that
 	// is not noted.
 	eachHeard(room *[]posting, term uint32, hear func(sequence, count uint32)) bool
-	members(q *sequence, visit func(entry uint32)) // those alive of a sequence of the shard
-	wordsOf(passage uint32) []uint32               // in order; with overlaid set: has no position of its own
-	termOf(word uint32) uint32                     //
-	isWord(spelling string) bool                   // which is said, and no stop word
+	members(q *sequence, visit func(entry uint32))   // those alive of a sequence of the shard
+	membersIn(q *sequence, to []uint32) []uint32     // the same, appended in order
+	wordsOf(passage uint32) []uint32                 // in order; with overlaid set: has no position of its own
+	wordsIn(room *[]uint32, passage uint32) []uint32 // the same, good until the next call with that room
+	termOf(word uint32) uint32                       //
+	isWord(spelling string) bool                     // which is said, and no stop word
 	beginning(prefix string) wordsAndTerms
 	allMarks() []retrieval.Mark
 	spelled(word uint32) (spelling, term string) // "": nobody says it any more
 
 	find(id loci.ID) (entry uint32, ok bool)
 	seen(entry uint32) seen
+	firstOf(entry uint32) (passage uint32)
 	// headerOf is what filters look at; not to be changed, and good until the next call with
 	// the same room for it.
 	headerOf(entry uint32, room *loci.Record) *loci.Record
@@ -143,6 +146,17 @@ func (s *shard) members(q *sequence, visit func(entry uint32)) {
 	}
 }
 
+func (s *shard) membersIn(q *sequence, to []uint32) []uint32 {
+	for _, m := range q.members {
+		if q.gone == 0 || s.entries[m.entry].alive {
+			to = append(to, m.entry)
+		}
+	}
+	return to
+}
+
+func (s *shard) wordsIn(_ *[]uint32, passage uint32) []uint32 { return s.words[passage] }
+
 func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 
 func (s *shard) termOf(word uint32) uint32 { return s.vocabulary[word].term }
@@ -179,6 +193,8 @@ func (s *shard) seen(n uint32) seen {
 	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first,
 		e.passages, e.sequence, e.position, e.speaker, e.signed, e.traits, e.alive, e.lazy}
 }
+
+func (s *shard) firstOf(n uint32) uint32 { return s.entries[n].first }
 
 func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }
 

@@ -20,6 +20,7 @@ type sequence struct {
 	gone    int      // of members
 	alive   int      // entries, those in segments too
 	length  uint64   // of the passages alive
+	talk    uint32   // see [search.isTalk]; what comes or leaves makes it unknown
 	stored  []stored // the same sequence in segments
 }
 
@@ -136,6 +137,7 @@ func (s *shard) sequenceNamed(name string, entries int) uint32 {
 		s.liveSequences++
 	}
 	q.alive += entries
+	q.talk = unknownTalk
 	return n
 }
 
@@ -159,6 +161,7 @@ func (q *sequence) put(m member) {
 func (s *shard) leave(n uint32) {
 	q := &s.sequences[n]
 	q.alive--
+	q.talk = unknownTalk
 	if q.alive == 0 {
 		s.liveSequences--
 		delete(s.sequenceOf, q.name)
@@ -234,13 +237,16 @@ func (s *search) around(at place) *neighbours {
 	if n := s.beside[at]; n != nil {
 		return n
 	}
-	n, q := new(neighbours), &sh.shard.sequences[e.sequence]
+	if len(s.moreBeside) == 0 {
+		s.moreBeside = make([]neighbours, 64)
+	}
+	n, q := &s.moreBeside[0], &sh.shard.sequences[e.sequence]
 	for i := sh.first; i < len(s.parts) && s.parts[i].first == sh.first; i++ {
 		s.parts[i].near(q, member{position: e.position, id: e.id}, func(side int, m member) {
-			n.put(max(side, 0), -side, neighbour{m, place{i, m.entry}})
+			n.put(max(side, 0), -side, neighbour{m, place{int32(i), m.entry}})
 		})
 	}
-	if s.beside == nil {
+	if s.moreBeside = s.moreBeside[1:]; s.beside == nil {
 		s.beside = map[place]*neighbours{}
 	}
 	s.beside[at] = n
@@ -276,7 +282,8 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 		if h.Lifter {
 			continue
 		}
-		s.around(at).each(func(distance int, beside place) {
+		around := s.around(at)
+		around.each(func(distance int, beside place) {
 			if _, found := hits[beside]; found {
 				i := distance + 2
 				if i > 2 {
@@ -285,8 +292,8 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
 			}
 		})
-		if h.Signer != "" && h.Embedded {
-			s.together(hits, at, h)
+		if h.Signer != "" && h.Signer != loci.SomebodyElse && h.Embedded {
+			s.together(hits, at, h, around)
 		}
 	}
 	return nil
@@ -294,16 +301,16 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 
 // together compares what somebody said, with what stands beside it, with the query. The vectors are
 // summed in the order in which they stand, so that the bits are the same in every store.
-func (s *search) together(hits map[place]*loci.Hit, at place, h *loci.Hit) {
+func (s *search) together(hits map[place]*loci.Hit, at place, h *loci.Hit, beside *neighbours) {
 	query := s.parts[at.part].query
 	sum := resize(s.sum, s.parts[at.part].matrix.Dims())
 	clear(sum)
 	s.sum = sum
-	beside, n := s.around(at), 0
+	n := 0
 	add := func(at place) {
 		if other := hits[at]; other != nil && other.Embedded {
 			sh := &s.parts[at.part]
-			row := sh.passages[sh.seen(at.entry).first+uint32(other.VectorSpan)].Row
+			row := sh.passages[sh.firstOf(at.entry)+uint32(other.VectorSpan)].Row
 			sh.matrix.AddTo(sum, int(row))
 			n++
 		}

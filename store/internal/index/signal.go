@@ -118,7 +118,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 			return nil
 		}
 		sh := &s.parts[i]
-		at := place{i, sh.passages[n].Entry}
+		at := place{int32(i), sh.passages[n].Entry}
 		if !sh.hasTags(at.entry) {
 			return nil // of a tag that few have: all others are looked at no closer
 		}
@@ -164,7 +164,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		e := sh.seen(at.entry)
 		for n := e.first; n < e.first+e.passages; n++ {
 			if score, ok := by.of(sh, n); ok {
-				if err := take(at.part, n, score); err != nil {
+				if err := take(int(at.part), n, score); err != nil {
 					return nil, err
 				}
 			}
