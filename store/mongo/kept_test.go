@@ -54,7 +54,7 @@ type kept string
 
 func (d kept) Open(t *testing.T, o followtest.Options) followtest.Store {
 	t.Helper()
-	opts := &mongo.Options{IndexCache: o.Dir, IndexCacheSize: o.Size, Logger: slog.New(slog.DiscardHandler)}
+	opts := &mongo.Options{IndexCache: o.Dir, IndexCacheSize: o.Size, Logger: slog.Default()}
 	opts.Shelve(o.From, o.Book, true)
 	if o.Forget {
 		opts.Forget()

@@ -41,7 +41,7 @@ func keptDatabase(t *testing.T) keptIn {
 
 func (d keptIn) Open(t *testing.T, o followtest.Options) followtest.Store {
 	t.Helper()
-	opts := &postgres.Options{IndexCache: o.Dir, IndexCacheSize: o.Size, Logger: slog.New(slog.DiscardHandler)}
+	opts := &postgres.Options{IndexCache: o.Dir, IndexCacheSize: o.Size, Logger: slog.Default()}
 	opts.Shelve(o.From, o.Book, true)
 	if o.Forget {
 		opts.Forget()
