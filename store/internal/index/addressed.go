@@ -127,7 +127,8 @@ func (s *search) addresses(name string, talks []speaking, texts []spoken, hits m
 		if k.near == 0 {
 			continue
 		}
-		if n := sh.ordinals[text.entry]; k.near>>(n/nearPart)&1 != 0 && s.addressing(text.place, terms[text.part], hits) {
+		n, name := sh.ordinals[text.entry], terms[text.part]
+		if k.near>>(n/nearPart)&1 != 0 && s.addressing(text.place, name, hits) {
 			k.said = append(k.said, n)
 		}
 	}
