@@ -243,3 +243,44 @@ func TestNothingIsComparedForSomebodyElse(t *testing.T) {
 		t.Errorf("said by %v", said)
 	}
 }
+
+// Texts that come make a list of notes a talk, and no talk again when they leave, on the heap and in a segment.
+func TestWhoSpeaksAfterAChange(t *testing.T) {
+	t.Parallel()
+	here := loci.Namespace{"u"}
+	key := Key{here.Key(), loci.KindFact}
+	for _, shelved := range []bool{false, true} {
+		x := New(space)
+		x.AddShard(key)
+		add := func(i int, text string) {
+			r := record(i, here, text)
+			r.Sequence, r.Position = "talk", int64(i)
+			x.Upsert(r, nil)
+		}
+		check := func(when string, want bool) {
+			t.Helper()
+			p := conversation(loci.Probe{Text: "Does Ann have a walrus"})
+			hits, err := x.Match(p, loci.Filter{Within: []loci.Namespace{here}}, 20, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.ContainsFunc(hits, func(h loci.Hit) bool { return h.Signer == "ann" }); got != want {
+				t.Errorf("%s, in a segment: %v; Ann speaks: %v", when, shelved, got)
+			}
+		}
+		for i := range 8 {
+			add(i, []string{"Ann fed the walrus", "The walrus sleeps"}[i%2])
+		}
+		check("notes", false)
+		add(8, "Do you see the walrus?")
+		add(9, "Is it your walrus?")
+		check("a talk", true)
+		if shelved {
+			shelve(t, x, key)
+			check("a talk", true)
+		}
+		x.Remove(here.Key(), record(8, here, "").ID)
+		x.Remove(here.Key(), record(9, here, "").ID)
+		check("notes again", false)
+	}
+}
