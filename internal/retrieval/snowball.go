@@ -99,7 +99,7 @@ func russianSnowball(word string) string {
 
 // russianVowel reports whether the letter at a place is a vowel.
 func russianVowel(word string, at int) bool {
-	return strings.Contains("аеиоуыэюя", word[at:at+len("я")])
+	return strings.Contains("аеиоуыэюя", word[at:at+len("я")]) //nolint:gocritic // one letter among the vowels
 }
 
 var (
@@ -124,6 +124,8 @@ type frenchWord struct {
 }
 
 // frenchSnowball is the stem of a French word.
+//
+//nolint:cyclop // the steps of the algorithm, one after another
 func frenchSnowball(word string) string {
 	if len(word) > mostFrench {
 		return french.Stem(word, true)
@@ -213,6 +215,8 @@ func (w *frenchWord) replaceIn(ending, by string) bool {
 }
 
 // suffix takes off one of nouns, adjectives and adverbs, and reports whether no ending of verbs is to follow.
+//
+//nolint:cyclop // a rule for each ending
 func (w *frenchWord) suffix() bool {
 	suffix := frenchSuffixes.first(w.text, 0)
 	n := len(suffix)

@@ -269,21 +269,8 @@ func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
 		f.touched.wiped = f.touched.wiped[:0]
 		return outcome, t.exec("ROLLBACK")
 	}
-	if broken == nil && t.erased {
-		broken = t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq)
-	}
 	if broken == nil {
-		broken = t.endCounting()
-	}
-	if broken == nil {
-		broken = t.saveHead()
-	}
-	if broken == nil {
-		f.rows.Committing()
-		broken = t.exec("COMMIT")
-		if now, alone := f.rows.Committed(); alone && broken == nil && t.seq != 0 {
-			f.last.Store(&changedAt{now, t.seq})
-		}
+		broken = t.end()
 	}
 	if broken != nil {
 		t.forget()
@@ -308,6 +295,27 @@ func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
 		}
 	}
 	return outcome, nil
+}
+
+// end writes what a transaction says of itself, and commits it.
+func (t *tx) end() error {
+	if t.erased {
+		if err := t.exec("UPDATE meta SET value = ? WHERE key = 'scrub'", t.seq); err != nil {
+			return err
+		}
+	}
+	if err := t.endCounting(); err != nil {
+		return err
+	}
+	if err := t.saveHead(); err != nil {
+		return err
+	}
+	t.f.rows.Committing()
+	err := t.exec("COMMIT")
+	if now, alone := t.f.rows.Committed(); alone && err == nil && t.seq != 0 {
+		t.f.last.Store(&changedAt{now, t.seq})
+	}
+	return err
 }
 
 // finish tells every caller its outcome; err, when set, is everybody's.
