@@ -374,7 +374,7 @@ type Hit struct {
 	VectorRank int     // from 1; 0: not among the best limit
 	VectorSpan int     // index of the best passage by similarity; of equal ones the better by keyword, then the first
 	Embedded   bool    // the record has vectors in the probe's space
-	Together   float64 // with Sequences, of one with a Signer: cosine of the sum of its vector and its Neighbours'; 0: not known
+	Together   float64 // with Sequences, of one with a Signer who has a name: cosine of the sum of its vector and its Neighbours'; 0: not known
 
 	// KeywordShare is Keyword over what a passage of average length gets that holds each word of the
 	// query once, words included that nobody has, but not what lies between two words of a script
