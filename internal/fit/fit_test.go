@@ -54,7 +54,7 @@ func TestDayOfCalls(t *testing.T) {
 	}
 }
 
-// A log that is asked again counts what came since, alone, and on another day begins anew. Entries of an earlier day end
+// A log that is asked again counts what came since, alone, and on another day begins again. Entries of an earlier day end
 // the look, unless a clock that was set back may have put some of the day behind them.
 func TestDayIsReadOn(t *testing.T) {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

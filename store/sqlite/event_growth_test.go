@@ -23,7 +23,9 @@ func TestChargesAreFoundInALongLog(t *testing.T) {
 		e := locitest.NewEngine(t, s, loci.Options{})
 		tenant := locitest.Bind(t, e, "u").View().Tenant
 		note := func(typ loci.EventType, about loci.ID, payload string) loci.Event {
-			return loci.Event{ID: loci.NewID(), Type: typ, Entity: about, At: time.Now(), Actor: "a", Payload: []byte(payload)}
+			return loci.Event{
+				ID: loci.NewID(), Type: typ, Entity: about, At: time.Now(), Actor: "a", Payload: []byte(payload),
+			}
 		}
 		var c loci.Change
 		for range calls {

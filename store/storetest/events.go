@@ -84,7 +84,8 @@ var eventCases = []testCase{
 	}},
 	{"what budgets are charged for is found among the other events of no entity", func(b *bench) {
 		var want []loci.ID
-		for _, typ := range []loci.EventType{loci.EventReserved, loci.EventElevated, loci.EventSpent, loci.EventReserved} {
+		charged := []loci.EventType{loci.EventReserved, loci.EventElevated, loci.EventSpent, loci.EventReserved}
+		for _, typ := range charged {
 			e := event(typ, loci.Record{})
 			if b.apply(loci.Change{Events: []loci.Event{e}}); typ != loci.EventElevated {
 				want = append([]loci.ID{e.ID}, want...)
