@@ -58,6 +58,7 @@ type ledger struct {
 	used   int64  // by the tenant today, when somebody looked last
 	spent  int64  // by this run, what is reserved included
 	usage  string // what the calls are for; "": consolidation
+	today  fit.Day[ID]
 }
 
 // A ledgerEntry is the payload of a reservation, or of what a call took.
@@ -78,22 +79,25 @@ func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err err
 	return tokens, budget, nil
 }
 
-// day sums the calls that were begun on the engine's day.
+// day sums the calls that were begun on the engine's day. It reads what the log has of them since it was asked last.
 func (l *ledger) day(ctx context.Context) (tokens int64, err error) {
-	now := l.m.engine.now()
-	f := EventFilter{
-		Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}, Since: now.Truncate(24 * time.Hour),
-	}
-	var total fit.Day[ID]
-	err = l.m.engine.eachEvent(ctx, l.m.view.Tenant, f, 1000, func(e *Event) (more bool, err error) {
+	l.today.Begin(l.m.engine.now())
+	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}}
+	err = l.m.engine.eachEvent(ctx, l.m.view.Tenant, f, 100, func(e *Event) (more bool, err error) {
+		if counts, more := l.today.Counts(e.Seq, e.At); !counts {
+			return more, nil
+		}
 		var entry ledgerEntry
 		if err := json.Unmarshal(e.Payload, &entry); err != nil {
 			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
 		}
-		total.Add(entry.Call, entry.Tokens, e.Type == EventSpent)
+		l.today.Add(entry.Call, entry.Tokens, e.Type == EventSpent)
 		return true, nil
 	})
-	return total.Sum, err
+	if err == nil {
+		l.today.End()
+	}
+	return l.today.Sum, err
 }
 
 // reserve takes tokens out of both budgets, or none and says which one is too small. The sum is read again after the

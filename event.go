@@ -126,10 +126,18 @@ type EventFilter struct {
 	Until  time.Time // before
 }
 
+// About returns the entity that all the events are about, by which a store finds them without a look at others; one is
+// false if there may be several. What budgets are charged for is about none: the zero ID.
+func (f *EventFilter) About() (entity ID, one bool) {
+	charged := func(t EventType) bool { return t == EventReserved || t == EventSpent }
+	ofNone := len(f.Types) > 0 && !slices.ContainsFunc(f.Types, func(t EventType) bool { return !charged(t) })
+	return f.Entity, ofNone || !f.Entity.IsZero()
+}
+
 // Selects reports whether the filter selects an event.
 func (f *EventFilter) Selects(e *Event) bool {
 	reach := Filter{Within: f.Within}
-	if !reach.Covers(e.Namespace) || !f.Entity.IsZero() && f.Entity != e.Entity {
+	if entity, one := f.About(); !reach.Covers(e.Namespace) || one && entity != e.Entity {
 		return false
 	}
 	if !f.Since.IsZero() && e.At.Before(f.Since) || !f.Until.IsZero() && !e.At.Before(f.Until) {

@@ -1,5 +1,7 @@
 package fit
 
+import "time"
+
 // Estimate guesses how many tokens a text takes, rather too many than too few: one token
 // for 3 ASCII letters or spaces, two for 3 other ASCII characters, three for 2 other
 // characters. Counted with o200k_base, English takes a token for 4 characters, UUIDs one
@@ -19,26 +21,72 @@ func Estimate(text string) int64 {
 	return (sixths + 5) / 6
 }
 
-// A Day sums the tokens that calls of language models took on a day.
+// A Day sums the tokens that calls of language models took on a day (UTC), from a log that is read from its newest entry
+// back, as often as somebody asks for the sum.
 type Day[Call comparable] struct {
-	Sum  int64
-	took map[Call]int64 // of calls that ended, and whose reservation comes later
+	Sum   int64
+	calls map[Call]charge
+	begin time.Time
+
+	last, newest int64 // entries: the last one that an earlier reading has counted, and the newest of this one
 }
 
-// Add adds an entry of a log that is read from its newest entry back: what a call took,
-// or what was reserved for it before. The first replaces the second.
+const day = 24 * time.Hour
+
+// Begin comes before each reading of the log. It lets go of what was counted of another day.
+func (d *Day[Call]) Begin(now time.Time) {
+	if begin := now.UTC().Truncate(day); !begin.Equal(d.begin) {
+		*d = Day[Call]{begin: begin}
+	}
+	d.newest = d.last
+}
+
+// Counts reports whether an entry of the log is of the day and was not counted before, and whether those before it may
+// be. A clock that was set back by less than a day may have put some of the day before those of the day before.
+func (d *Day[Call]) Counts(seq int64, at time.Time) (counts, more bool) {
+	d.newest = max(d.newest, seq)
+	switch {
+	case seq <= d.last:
+		return false, false
+	case at.Before(d.begin):
+		return false, d.begin.Sub(at) < day
+	}
+	return true, true
+}
+
+// End comes after a reading to its end. What was read need not be read again.
+func (d *Day[Call]) End() { d.last = d.newest }
+
+// A charge is what a call counts: what was reserved for it, until it has ended.
+type charge struct {
+	reserved, took  int64
+	reserves, ended bool // what the log has of it
+}
+
+func (c charge) counts() int64 {
+	switch {
+	case !c.reserves: // on another day
+		return 0
+	case c.ended:
+		return c.took
+	}
+	return c.reserved
+}
+
+// Add adds an entry that counts, in whatever order and however often: what was reserved for a call, or what it took.
 func (d *Day[Call]) Add(call Call, tokens int64, took bool) {
+	c := d.calls[call]
+	d.Sum -= c.counts()
 	if took {
-		if d.took == nil {
-			d.took = map[Call]int64{}
-		}
-		d.took[call] = tokens
-		return
+		c.took, c.ended = tokens, true
+	} else {
+		c.reserved, c.reserves = tokens, true
 	}
-	if n, ended := d.took[call]; ended {
-		tokens = n
+	if d.calls == nil {
+		d.calls = map[Call]charge{}
 	}
-	d.Sum += tokens
+	d.calls[call] = c
+	d.Sum += c.counts()
 }
 
 // Left is what two budgets leave, and the name of the smaller one: run or day.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 // When the finished text has too many tokens, the lowest score of all sections goes
@@ -50,6 +51,55 @@ func TestDayOfCalls(t *testing.T) {
 	d.Add("died", 1000, false)
 	if d.Sum != 100+30+1000 {
 		t.Errorf("%d", d.Sum)
+	}
+}
+
+// A log that is asked again counts what came since, alone, and on another day begins again. Entries of an earlier day end
+// the look, unless a clock that was set back may have put some of the day behind them.
+func TestDayIsReadOn(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	type entry struct {
+		at   time.Time
+		call string
+		took bool
+	}
+	log := []entry{
+		{noon.Add(-48 * time.Hour), "long ago", false}, {noon.Add(-time.Hour), "first", false},
+		{noon.Add(-13 * time.Hour), "before midnight", false}, {noon, "second", false},
+	}
+	var d Day[string]
+	read := func(now time.Time) (looked int) {
+		d.Begin(now)
+		for n := len(log); n > 0; n-- {
+			e := log[n-1]
+			looked++
+			counts, more := d.Counts(int64(n), e.at)
+			if counts {
+				d.Add(e.call, map[bool]int64{false: 100, true: 7}[e.took], e.took)
+			}
+			if !more {
+				break
+			}
+		}
+		d.End()
+		return looked
+	}
+	for _, c := range []struct {
+		what   string
+		more   []entry
+		now    time.Time
+		looked int
+		sum    int64
+	}{
+		{"at first", nil, noon, 4, 200},
+		{"again", nil, noon, 1, 200},
+		{"a call has ended and another begun", []entry{{noon, "second", true}, {noon, "third", false}}, noon, 3, 207},
+		{"the next day", []entry{{noon.Add(24 * time.Hour), "fourth", false}}, noon.Add(24 * time.Hour), 5, 100},
+	} {
+		log = append(log, c.more...)
+		if looked := read(c.now); looked != c.looked || d.Sum != c.sum {
+			t.Errorf("%s: %d entries were looked at, and the sum is %d; want %d and %d", c.what, looked, d.Sum, c.looked, c.sum)
+		}
 	}
 }
 

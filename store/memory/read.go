@@ -172,7 +172,11 @@ func (s *Store) Events(
 	if before > 0 {
 		behind = behind[:min(before-1, int64(len(behind)))]
 	}
+	entity, one := f.About()
 	for _, e := range slices.Backward(behind) {
+		if one && e.Entity != entity {
+			continue // the others need no names
+		}
 		if data.name(&e, f.Within); !f.Selects(&e) {
 			continue
 		}

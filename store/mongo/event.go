@@ -155,8 +155,8 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64) {
 	if before > 0 {
 		c.add("seq", is("$lt", before))
 	}
-	if !f.Entity.IsZero() {
-		c.add("entity", idOf(f.Entity))
+	if entity, one := f.About(); one {
+		c.add("entity", idOf(entity))
 	}
 	if len(f.Types) > 0 {
 		c.add("type", is("$in", binaries(f.Types)))

@@ -158,8 +158,8 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.Na
 	if before > 0 {
 		c.add("e.seq < " + c.arg(before))
 	}
-	if !f.Entity.IsZero() {
-		c.add("e.entity = " + c.arg(f.Entity))
+	if entity, one := f.About(); one {
+		c.add("e.entity = " + c.arg(entity))
 	}
 	if len(f.Types) > 0 {
 		c.add("e.type = ANY(" + c.arg(list(f.Types)) + ")")

@@ -31,8 +31,8 @@ func (s *Store) Events(
 	if before > 0 {
 		c.add("e.seq < ?", before)
 	}
-	if !filter.Entity.IsZero() {
-		c.add("e.entity = ?", filter.Entity[:])
+	if entity, one := filter.About(); one {
+		c.add("e.entity = ?", entity[:])
 	}
 	if len(filter.Types) > 0 {
 		among[string](&c, "e.type", namesOf(filter.Types))

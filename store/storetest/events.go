@@ -82,6 +82,30 @@ var eventCases = []testCase{
 		b.put(next(r))
 		b.ascending(b.events(loci.EventFilter{}))
 	}},
+	{"what budgets are charged for is found among the other events of no entity", func(b *bench) {
+		var want []loci.ID
+		charged := []loci.EventType{loci.EventReserved, loci.EventElevated, loci.EventSpent, loci.EventReserved}
+		for _, typ := range charged {
+			e := event(typ, loci.Record{})
+			if b.apply(loci.Change{Events: []loci.Event{e}}); typ != loci.EventElevated {
+				want = append([]loci.ID{e.ID}, want...)
+			}
+		}
+		b.put(record(1, ""))
+		for types, found := range map[loci.EventType][]loci.ID{
+			"": want, loci.EventSpent: want[1:2], loci.EventReserved: {want[0], want[2]},
+		} {
+			f := loci.EventFilter{Types: []loci.EventType{types}}
+			if types == "" {
+				f.Types = []loci.EventType{loci.EventSpent, loci.EventReserved}
+			}
+			b.same("charges", eventIDs(b.events(f)), found)
+		}
+		created := loci.EventFilter{Types: []loci.EventType{loci.EventCreated, loci.EventReserved}}
+		if got := b.events(created); len(got) != 3 {
+			b.Errorf("%d events of two types; want 3", len(got))
+		}
+	}},
 	{"event filters select, alone and together", func(b *bench) {
 		r := random(2)
 		types := []loci.EventType{loci.EventCreated, loci.EventUpdated, "Created"}

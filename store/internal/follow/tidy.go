@@ -117,12 +117,8 @@ func (s *Shelf) tidier() {
 
 // tidyOne tidies a tenant and asks for another look where there is more to do.
 func (s *Shelf) tidyOne(t loci.Tenant) {
-	var more bool
-	fault, err := files.Faultless(func() (err error) {
-		more, err = s.TidyNow(s.ctx, t)
-		return err
-	})
-	switch err = errors.Join(fault, err); {
+	more, err := s.TidyNow(s.ctx, t)
+	switch {
 	case err == nil && (more || s.hasCopies(t)):
 		s.tidyAfter(t, copyPause)
 	case errors.Is(err, ErrMoved):
@@ -190,8 +186,16 @@ func (s *Shelf) Look(ctx context.Context, t loci.Tenant) (f Finding, err error) 
 }
 
 // TidyNow makes segments of a tenant again that hold what was erased, and removes pieces that
-// no image names; more: there are some that somebody may be writing.
+// no image names; more: there are some that somebody may be writing. A file that is cut while it is read is an error.
 func (s *Shelf) TidyNow(ctx context.Context, t loci.Tenant) (more bool, err error) {
+	fault, err := files.Faultless(func() (err error) {
+		more, err = s.tidyAll(ctx, t)
+		return err
+	})
+	return more, errors.Join(fault, err)
+}
+
+func (s *Shelf) tidyAll(ctx context.Context, t loci.Tenant) (more bool, err error) {
 	p, err := s.look(ctx, t)
 	if err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -119,6 +120,34 @@ func goesOn(b *bench) {
 	if told, err = next.Pending(b.Context()); err != nil || len(told) > 0 {
 		b.Errorf("what waits afterwards is %q, %v", told, err)
 	}
+}
+
+// goesOnWithout: upkeep goes on with what is left undone, though somebody has cut the files of the folder that the
+// server itself has mapped.
+func goesOnWithout(b *bench) {
+	b.untidied()
+	s := b.open()
+	s.answers()
+	copies := s.copies()
+	if len(copies) == 0 {
+		b.Fatal("the folder has no copies")
+	}
+	for _, path := range copies {
+		if err := os.Truncate(path, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for round := range 2 { // the first look at a cut file says that it is cut
+		for _, err := range s.Due(b.Context(), time.Now()) {
+			if err != nil {
+				b.Errorf("round %d: %v", round, err)
+			}
+		}
+	}
+	if pieces, _ := s.holds("number9 "); pieces > 0 {
+		b.Error("it is still in pieces after upkeep")
+	}
+	b.same("afterwards", s.answers(), b.fromRecords())
 }
 
 // ending is a table whose caller ends at the moment when an image has been replaced.

@@ -119,6 +119,7 @@ var cases = map[string]func(b *bench){
 	"nobody takes up what was erased":                              erased,
 	"erased text goes by itself":                                   byItself,
 	"upkeep goes on with what a server left":                       goesOn,
+	"upkeep goes on though files were cut":                         goesOnWithout,
 	"a server that ends leaves no replaced pieces":                 endsBetween,
 	"nothing is kept of an erased tenant":                          tenantErased,
 	"pieces that no image names go":                                strays,

@@ -1,0 +1,53 @@
+//go:build !race
+
+// This test counts work and starts no goroutine: the race detector has nothing to see, and
+// `make test` runs it without it.
+
+package sqlite_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/effort"
+	"github.com/loci-memory/loci/internal/locitest"
+)
+
+// What a tenant's language models have used is read before each of their calls. How much else the log tells makes no
+// difference.
+func TestChargesAreFoundInALongLog(t *testing.T) {
+	const calls = 40
+	fill := func(others int) func() {
+		s := open(t)
+		e := locitest.NewEngine(t, s, loci.Options{})
+		tenant := locitest.Bind(t, e, "u").View().Tenant
+		note := func(typ loci.EventType, about loci.ID, payload string) loci.Event {
+			return loci.Event{
+				ID: loci.NewID(), Type: typ, Entity: about, At: time.Now(), Actor: "a", Payload: []byte(payload),
+			}
+		}
+		var c loci.Change
+		for range calls {
+			id := loci.NewID()
+			c.Events = append(c.Events, note(loci.EventReserved, loci.ID{}, `{"call":"`+id.String()+`","tokens":5}`))
+		}
+		for range others {
+			c.Events = append(c.Events, note(loci.EventUpdated, loci.NewID(), `{"version":3}`))
+		}
+		if err := s.Apply(t.Context(), tenant, c); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			for range 20 {
+				if used, err := e.ModelTokensUsed(t.Context(), tenant); err != nil || used != 5*calls {
+					t.Fatalf("%d tokens, %v", used, err)
+				}
+			}
+		}
+	}
+	few, many := fill(100), fill(20_000)
+	few()
+	many()
+	effort.AtMost(t, "a look at what language models used, in a long log", 3, few, many)
+}
