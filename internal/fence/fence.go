@@ -159,7 +159,9 @@ func Clip(text string, most int) string {
 }
 
 // isWordSign reports whether a character is a space, a letter or a digit, which nobody asks to have taken out.
-func isWordSign(c byte) bool { return c == ' ' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
+func isWordSign(c byte) bool {
+	return c == ' ' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}
 
 // Without puts a space in the place of each of some signs. The text gets no longer.
 func Without(signs, text string) string {

@@ -90,10 +90,8 @@ var smallGlance = glanceOf(smallIn)
 
 const inEnglish = 1 << 7
 
-// languagesOf are the indices of the languages that a text may be in, from its first words:
-// those with the most small words, if that is more than English has. A text without small words
-// is in those that have its letters. nil: none of them.
-func languagesOf(text, folded string) []int {
+// countedLanguages is [languagesOf] any text.
+func countedLanguages(text, folded string) []int {
 	counts, most, english := countSmall(folded)
 	switch {
 	case most > english:

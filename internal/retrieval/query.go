@@ -288,6 +288,9 @@ func (c *collector) token(t Token) {
 	switch t.Kind {
 	case Word:
 		if stop {
+			if c.strong && !nameable[term] { // it does not count
+				return
+			}
 			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			if nameable[term] {
 				name := QueryWord{Term: strings.ToUpper(term), Weight: nameWeight, lone: true}

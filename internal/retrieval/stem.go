@@ -140,6 +140,7 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 // ForgetStems empties what is remembered of words.
 func ForgetStems() {
 	forgetSketches()
+	languagesTold.forget()
 	stemmed.Lock()
 	clear(stemmed.of)
 	stemmed.Unlock()

@@ -91,11 +91,7 @@ func (r *TraitReader) Read(t *Token) {
 var traitGlance = sync.OnceValue(func() *glance {
 	g := glanceOf(amounts, moments, pointers, spans)
 	for _, more := range []*glance{glanceOf(numbers), glanceOf(pronouns)} {
-		for n := range more {
-			for first := range more[n] {
-				g[n][first] |= more[n][first]
-			}
-		}
+		g.add(more)
 	}
 	return g
 })

@@ -1,6 +1,9 @@
 package retrieval
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // People say once how they want things ("I can't stand crowds", "Always show the units") and later ask for
 // something that this bears on, in other words. A text that says so is also indexed under that, so that a
@@ -70,7 +73,7 @@ func (t *tokenizer) wish(lower string, start int) {
 	case !t.wished && t.isWish(lower, rest):
 		t.wished = true
 		t.yield(Token{Text: WishTerm, Kind: Wish})
-	case !t.ordered && (t.opening && isOrder(lower, rest) || whens[lower] && saysOneOf(asksWhen, "", rest)):
+	case !t.ordered && (t.opening && isOrder(lower, rest) || wishGlance().may(lower) && whens[lower] && saysOneOf(asksWhen, "", rest)):
 		t.ordered = true
 		t.yield(Token{Text: OrderTerm, Kind: Wish})
 	}
@@ -89,8 +92,18 @@ func isOrder(lower, sentence string) bool {
 	return lower != "always" && lower != "never" || !noOrders[next] && !strings.HasSuffix(next, "ed") && !strings.HasSuffix(next, "ing")
 }
 
+// wishGlance tells of most words that no wish begins with them, and no order is about them.
+var wishGlance = sync.OnceValue(func() *glance {
+	g := glanceOf(wishKinds)
+	g.add(glanceOf(whens))
+	return g
+})
+
 // isWish reports whether a text from some word on says what somebody likes or avoids.
 func (t *tokenizer) isWish(lower, text string) bool {
+	if !wishGlance().may(lower) {
+		return false
+	}
 	switch wishKinds[lower] {
 	case opensEnglish:
 		return saysOneOf(wishes, "i", text[len(lower):])

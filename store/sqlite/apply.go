@@ -91,7 +91,9 @@ func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 		}
 		put = put[n:]
 	}
-	if err := t.events(c.Events); err != nil {
+	if t.counted != nil {
+		t.counted.events = append(t.counted.events, c.Events...)
+	} else if err := t.events(c.Events); err != nil {
 		return err
 	}
 	for i := range c.Links {

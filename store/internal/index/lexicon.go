@@ -117,7 +117,7 @@ func (l *lexicon) term(name string) uint32 {
 }
 
 // isStem reports whether a term is the stem of a word in another language than English.
-func isStem(term string) bool { return retrieval.StemsFrom <= term && term < retrieval.StemsTo }
+func isStem(term string) bool { return term != "" && term[0] == retrieval.StemsFrom[0] }
 
 func (l *lexicon) newTerm(name string) uint32 {
 	t := uint32(len(l.postings))

@@ -248,11 +248,11 @@ func (s *search) rarest(words []retrieval.QueryWord) []retrieval.QueryWord {
 	}
 	slices.SortFunc(rare, func(a, b held) int { return cmp.Or(a.holders-b.holders, a.at-b.at) })
 	rare = rare[:min(len(rare), loci.QuickWords)]
-	out := make([]retrieval.QueryWord, len(rare))
+	var out [loci.QuickWords]retrieval.QueryWord
 	for i, r := range rare {
 		out[i] = words[r.at]
 	}
-	return out
+	return append(words[:0], out[:len(rare)]...)
 }
 
 // findWord finds a word that has several terms.
