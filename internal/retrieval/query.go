@@ -117,19 +117,19 @@ func Parse(text string, limit int) Query {
 	_, others, english := countSmall(fold(plain))
 	q.Text = fold(plain)
 	q.English, q.Aim = english > others, aimOf(plain)
-	q.Words = q.wordsOf(plain, limit)
+	q.Words = q.wordsOf(nil, plain, limit)
 	return q
 }
 
-// ParseWords returns the words of [Parse] alone.
-func ParseWords(text string, limit int) []QueryWord {
+// AppendWords returns the words of [Parse] alone, in the memory of an empty list if it is enough.
+func AppendWords(to []QueryWord, text string, limit int) []QueryWord {
 	var q Query
-	return q.wordsOf(q.takePrefixes(text, limit), limit)
+	return q.wordsOf(to, q.takePrefixes(text, limit), limit)
 }
 
-// wordsOf returns the words of a text without the prefixes.
-func (q *Query) wordsOf(plain string, limit int) []QueryWord {
-	c := collector{limit: limit, content: make([]QueryWord, 0, min(limit, len(plain)/bytesOfWord+1))}
+// wordsOf returns the words of a text without the prefixes, in the memory of an empty list if it is enough.
+func (q *Query) wordsOf(to []QueryWord, plain string, limit int) []QueryWord {
+	c := collector{limit: limit, content: slices.Grow(to, min(limit, len(plain)/bytesOfWord+1))}
 	analyze(plain, true, c.token)
 	return c.words(len(q.Prefixes) == 0)
 }
