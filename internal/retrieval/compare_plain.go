@@ -107,8 +107,9 @@ func foldPlain(text string) (folded string, ok bool) {
 func foldEasily(text string) (folded string, ok bool) {
 	var small []byte // the text, if it has capitals
 	opening, number, before := true, false, false
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
+		case !opening && isSmallLetter(c): // mostly
 		case c >= utf8.RuneSelf:
 			return "", false
 		case plainKinds[c] == plainSpace:

@@ -17,8 +17,15 @@ type shape struct {
 }
 
 func shapeOf(word string) (s shape) {
-	letters, digits, inner, sign := false, false, false, false
-	for i := 0; i < len(word); {
+	plain := 0
+	for plain < len(word) && isSmallLetter(word[plain]) {
+		plain++
+	}
+	if plain == len(word) { // mostly
+		return s
+	}
+	letters, digits, inner, sign := plain > 0, false, false, false
+	for i := plain; i < len(word); {
 		r, width := rune(word[i]), 1
 		if r >= utf8.RuneSelf {
 			r, width = utf8.DecodeRuneInString(word[i:])

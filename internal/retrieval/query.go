@@ -50,18 +50,18 @@ func (w *QueryWord) Word() string { return w.word }
 func Forms(word string) []string {
 	term, _ := Normalize(word)
 	w := QueryWord{Term: term, word: word, made: Word}
-	return w.Or([]string{term})
+	return w.Or([]string{term}, true)
 }
 
-// Or adds to a list the terms that count as the word: its stems in languages, and what a text may have
-// in its place. To find them takes longer than all else of [Parse], and who asks for the
+// Or adds to a list the terms that count as the word: its stems in languages, unless no text has any, and what a text
+// may have in its place. To find them takes longer than all else of [Parse], and who asks for the
 // rarest words needs those of a few.
-func (w *QueryWord) Or(terms []string) []string {
+func (w *QueryWord) Or(terms []string, stems bool) []string {
 	if w.lone {
 		return terms
 	}
 	if w.made == Word {
-		return addForms(terms, w.Term, w.word)
+		return addForms(terms, w.Term, w.word, stems)
 	}
 	terms = withAlternates(w.Term, nil, terms)
 	if w.made == Pair {

@@ -115,7 +115,7 @@ func hasContact(text string) bool {
 			at = i
 		case c == '@' && i > 0 && i+1 < len(text) && text[i-1] > ' ' && text[i+1] > ' ':
 			return true
-		case strings.IndexByte(" -/.()", c) >= 0 && i-at <= 2: // at most two signs between two digits
+		case (c == ' ' || strings.IndexByte("-/.()", c) >= 0) && i-at <= 2: // at most two signs between two digits
 			if first == 0 {
 				first = run
 			}

@@ -181,7 +181,7 @@ type counting struct {
 	held    loci.Holding
 
 	blobs  []any // of vectors: three columns of each
-	events []loci.Event
+	events []*loci.Event
 }
 
 // putBeside stores the vectors of what was added.

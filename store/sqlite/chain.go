@@ -12,13 +12,13 @@ import (
 )
 
 // events appends events to the log and to the chain.
-func (t *tx) events(given []loci.Event) error {
+func (t *tx) events(given []*loci.Event) error {
 	for len(given) > 0 {
 		n := rowsAtOnce(len(given))
 		args := make([]any, 0, n*eventColumns)
-		for i := range given[:n] {
+		for _, e := range given[:n] {
 			var err error
-			if args, err = t.sealed(args, &given[i]); err != nil {
+			if args, err = t.sealed(args, e); err != nil {
 				return err
 			}
 		}
@@ -28,6 +28,14 @@ func (t *tx) events(given []loci.Event) error {
 		given = given[n:]
 	}
 	return nil
+}
+
+func pointers[T any](list []T) []*T {
+	to := make([]*T, len(list))
+	for i := range list {
+		to[i] = &list[i]
+	}
+	return to
 }
 
 const eventColumns = 12

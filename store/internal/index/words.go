@@ -112,9 +112,13 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 	parts := len(s.parts)
 	s.found = slices.Grow(s.found, len(q.Words)*parts)[:len(q.Words)*parts]
 	var terms []string
+	stems := false
+	for i := range s.parts {
+		stems = stems || s.parts[i].hasStems()
+	}
 	for i := range q.Words {
 		w := &q.Words[i]
-		terms = w.Or(append(terms[:0], w.Term))
+		terms = w.Or(append(terms[:0], w.Term), stems)
 		found[i] = s.findIn(s.found[i*parts:(i+1)*parts:(i+1)*parts], terms)
 		holders[i] = found[i].holders
 	}
