@@ -108,8 +108,18 @@ func foldEasily(text string) (folded string, ok bool) {
 	var small []byte // the text, if it has capitals
 	opening, number, before := true, false, false
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case !opening && isSmallLetter(c): // mostly
+		c := text[i]
+		if opening && plainKinds[c] != plainSpace {
+			opening, number = false, startsWithDigit(text[i:])
+		}
+		for isSmallLetter(c) { // mostly
+			if i++; i == len(text) {
+				break
+			}
+			c = text[i]
+		}
+		switch {
+		case i == len(text):
 		case c >= utf8.RuneSelf:
 			return "", false
 		case plainKinds[c] == plainSpace:
@@ -117,13 +127,7 @@ func foldEasily(text string) (folded string, ok bool) {
 				return "", false
 			}
 			opening, before = true, number
-		default:
-			if opening {
-				opening, number = false, startsWithDigit(text[i:])
-			}
-			if c < 'A' || c > 'Z' {
-				continue
-			}
+		case c >= 'A' && c <= 'Z':
 			if number || before {
 				return "", false
 			}

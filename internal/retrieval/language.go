@@ -90,16 +90,16 @@ var smallGlance = glanceOf(smallIn)
 
 const inEnglish = 1 << 7
 
-// countedLanguages is [languagesOf] any text.
-func countedLanguages(text, folded string) []int {
+// countedLanguages is [languagesAndEnglish] of any text.
+func countedLanguages(text, folded string) (of []int, hasEnglish bool) {
 	counts, most, english := countSmall(folded)
 	switch {
 	case most > english:
-		return withCount(counts, most)
+		return withCount(counts, most), english > 0
 	case english == 0 && text != folded:
-		return byLetters(text)
+		return byLetters(text), false
 	}
-	return nil
+	return nil, english > 0
 }
 
 // byLetters are the indices of the languages of the letters of a text that English lacks.

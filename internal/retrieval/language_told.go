@@ -9,30 +9,42 @@ import (
 // those with the most small words, if that is more than English has. A text without small words
 // is in those that have its letters. nil: none of them.
 func languagesOf(text, folded string) []int {
-	key, known := sketchKey{}, uint8(0)
+	of, _ := languagesAndEnglish(text, folded)
+	return of
+}
+
+// languagesAndEnglish is languagesOf with whether a text has a small word of English among its first ones.
+func languagesAndEnglish(text, folded string) (of []int, english bool) {
+	var key sketchKey
 	if len(text) <= maxToldBytes {
 		key = sketchKeyOf(text)
-		if known = languagesTold.of(key); known != 0 {
-			return listOf(known &^ isTold)
+		if known := languagesTold.of(key); known != 0 {
+			return listOf(known &^ (isTold | hasEnglish)), known&hasEnglish != 0
 		}
 	}
-	of := countedLanguages(text, folded)
+	of, english = countedLanguages(text, folded)
 	if key != (sketchKey{}) {
-		known = isTold
+		known := uint8(isTold)
 		for _, l := range of {
 			known |= 1 << l
 		}
+		if english {
+			known |= hasEnglish
+		}
 		languagesTold.note(key, known)
 	}
-	return of
+	return of, english
 }
 
 // maxToldBytes is how long a text is of which it is remembered what languages it may be in: a note that is saved is
 // asked for near ones, and then taken into the index. Of a long one only the first words are read.
 const maxToldBytes = 1 << 10
 
-// isTold marks what is remembered of a text.
-const isTold = 1 << 7
+// What is remembered of a text beside its languages: that it is, and that it has a small word of English.
+const (
+	isTold     = 1 << 7
+	hasEnglish = 1 << 6
+)
 
 // languagesTold remembers the languages of some texts, by two hashes of them. It says no word of them.
 var languagesTold told
