@@ -175,6 +175,10 @@ func sortOf(r rune) sort {
 // separator takes in a segment that is no word: signs that join words (e-mail,
 // 10:30, AT&T), signs that belong to one (C++, C#, .NET), ends of sentences, spaces.
 func (t *tokenizer) separator(segment string, start int) {
+	if segment[0] == ' ' { // mostly: it joins nothing, and begins no sentence
+		t.endChain()
+		return
+	}
 	end := start + len(segment)
 	joined := start == t.chainEnd && len(t.chain) > 0
 	c := segment[0]

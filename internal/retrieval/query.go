@@ -291,10 +291,10 @@ func (c *collector) token(t Token) {
 			if c.strong && !nameable[term] { // it does not count
 				return
 			}
-			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
+			c.empty = addWord(c.empty, &QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			if nameable[term] {
 				name := QueryWord{Term: strings.ToUpper(term), Weight: nameWeight, lone: true}
-				c.content = addWord(c.content, name, c.limit)
+				c.content = addWord(c.content, &name, c.limit)
 			}
 			return
 		}
@@ -316,7 +316,7 @@ func (c *collector) token(t Token) {
 	case Pair:
 		switch {
 		case t.function:
-			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
+			c.empty = addWord(c.empty, &QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			return
 		case t.mixed:
 			weight = mixedWeight
@@ -342,7 +342,7 @@ func (c *collector) token(t Token) {
 			w.Roles, w.word = rolesOf(t.Text, false), t.Text
 		}
 	}
-	c.content = addWord(c.content, w, c.limit)
+	c.content = addWord(c.content, &w, c.limit)
 }
 
 // misspellable reports whether a word may be a typing error: letters alone, of a script
@@ -355,15 +355,15 @@ func misspellable(word string) bool {
 func (c *collector) words(needed bool) []QueryWord {
 	words := c.content
 	if !c.strong && needed {
-		for _, w := range c.empty {
-			words = addWord(words, w, c.limit)
+		for i := range c.empty {
+			words = addWord(words, &c.empty[i], c.limit)
 		}
 	}
 	return words
 }
 
 // addWord adds a word while there is room, or keeps the greater weight of one that is there.
-func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
+func addWord(words []QueryWord, w *QueryWord, limit int) []QueryWord {
 	for i := range words {
 		if words[i].Term == w.Term {
 			words[i].Weight = max(words[i].Weight, w.Weight)
@@ -374,7 +374,7 @@ func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
 	if len(words) == limit {
 		return words
 	}
-	return append(words, w)
+	return append(words, *w)
 }
 
 // nameable are stop words that are names as well, and typed without a capital.

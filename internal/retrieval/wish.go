@@ -68,12 +68,16 @@ var toMe = phrases(`me,my,us`)
 
 // wish takes in a word of a stored text.
 func (t *tokenizer) wish(lower string, start int) {
+	opening := t.opening && !t.ordered
+	if !opening && !wishGlance().may(lower) { // mostly
+		return
+	}
 	rest := t.text[start:]
 	switch {
 	case !t.wished && t.isWish(lower, rest):
 		t.wished = true
 		t.yield(Token{Text: WishTerm, Kind: Wish})
-	case !t.ordered && (t.opening && isOrder(lower, rest) || wishGlance().may(lower) && whens[lower] && saysOneOf(asksWhen, "", rest)):
+	case !t.ordered && (t.opening && isOrder(lower, rest) || whens[lower] && saysOneOf(asksWhen, "", rest)):
 		t.ordered = true
 		t.yield(Token{Text: OrderTerm, Kind: Wish})
 	}
@@ -101,9 +105,6 @@ var wishGlance = sync.OnceValue(func() *glance {
 
 // isWish reports whether a text from some word on says what somebody likes or avoids.
 func (t *tokenizer) isWish(lower, text string) bool {
-	if !wishGlance().may(lower) {
-		return false
-	}
 	switch wishKinds[lower] {
 	case opensEnglish:
 		return saysOneOf(wishes, "i", text[len(lower):])
