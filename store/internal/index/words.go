@@ -55,7 +55,7 @@ func (s *search) measure(sequences bool) {
 		return
 	}
 	// Where all is stop words the average is 0, and so is every length.
-	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages)}
+	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages), asked: s.asked}
 	if sequences && live > 0 {
 		s.sequences, s.averageContext = float64(live), max(1, float64(contexts))/float64(live)
 	}
