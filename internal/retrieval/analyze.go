@@ -313,11 +313,13 @@ func cutWord(text string) (word, rest string) {
 		plain++
 	}
 	text = text[plain:]
-	start := strings.IndexFunc(text, unicode.IsLetter) // mostly 0
-	if start < 0 {
-		return "", ""
+	if text == "" || !isLetter(text[0]) {
+		start := strings.IndexFunc(text, unicode.IsLetter)
+		if start < 0 {
+			return "", ""
+		}
+		text = text[start:]
 	}
-	text = text[start:]
 	for plain = 0; plain < len(text) && isLetter(text[plain]); {
 		plain++
 	}

@@ -90,18 +90,16 @@ var smallGlance = glanceOf(smallIn)
 
 const inEnglish = 1 << 7
 
-// languagesOf are the indices of the languages that a text may be in, from its first words:
-// those with the most small words, if that is more than English has. A text without small words
-// is in those that have its letters. nil: none of them.
-func languagesOf(text, folded string) []int {
+// countedLanguages is [languagesAndEnglish] of any text.
+func countedLanguages(text, folded string) (of []int, hasEnglish bool) {
 	counts, most, english := countSmall(folded)
 	switch {
 	case most > english:
-		return withCount(counts, most)
+		return withCount(counts, most), english > 0
 	case english == 0 && text != folded:
-		return byLetters(text)
+		return byLetters(text), false
 	}
-	return nil
+	return nil, english > 0
 }
 
 // byLetters are the indices of the languages of the letters of a text that English lacks.

@@ -148,14 +148,14 @@ func TestStemsAreForgotten(t *testing.T) {
 		t.Errorf("%d stems are remembered, at most %d should be", held, maxStems)
 	}
 	ForgetStems()
-	addForms(nil, "run", "running")
-	addForms(nil, "harbor", "harbours")
+	addForms(nil, "run", "running", true)
+	addForms(nil, "harbor", "harbours", true)
 	if len(stemmed.of) != 2 {
 		t.Errorf("stems of %d words are remembered, of two", len(stemmed.of))
 	}
 	for n := range maxStemmed + 10 {
 		word := strings.Repeat("a", 4+n%100) + strings.Repeat("b", n/100)
-		addForms(nil, word, word)
+		addForms(nil, word, word, true)
 	}
 	if held := len(stemmed.of); held > maxStemmed || held == 0 {
 		t.Errorf("stems of %d words are remembered, at most %d should be", held, maxStemmed)
@@ -219,9 +219,9 @@ func TestComparedWordsAreRemembered(t *testing.T) {
 // The stems of a word in a query are found once: a second query of the same words stems nothing.
 func TestStemsOfAQueryAreRemembered(t *testing.T) {
 	defer ForgetStems()
-	first := addForms([]string{"run"}, "run", "running")
-	if len(first) < 3 || first[0] != "run" || len(addForms(nil, "is", "is")) != 0 {
-		t.Fatal(first, addForms(nil, "is", "is"))
+	first := addForms([]string{"run"}, "run", "running", true)
+	if len(first) < 3 || first[0] != "run" || len(addForms(nil, "is", "is", true)) != 0 {
+		t.Fatal(first, addForms(nil, "is", "is", true))
 	}
 	for l, language := range languages {
 		if want := stemAs("running", l); !slices.Contains(first[1:], want) {
@@ -230,14 +230,14 @@ func TestStemsOfAQueryAreRemembered(t *testing.T) {
 	}
 	again := make([]string, 1, len(first))
 	again[0] = "run"
-	if n := testing.AllocsPerRun(10, func() { again = addForms(again[:1], "run", "running") }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { again = addForms(again[:1], "run", "running", true) }); n != 0 {
 		t.Errorf("the stems of a known word take %v pieces of memory", n)
 	}
 	if !slices.Equal(again, first) {
 		t.Errorf("%q, then %q", first, again)
 	}
 	ForgetStems()
-	if again = addForms(again[:1], "run", "running"); !slices.Equal(again, first) {
+	if again = addForms(again[:1], "run", "running", true); !slices.Equal(again, first) {
 		t.Errorf("%q, then %q", first, again)
 	}
 }
@@ -260,12 +260,12 @@ func TestAlternatesAreRemembered(t *testing.T) {
 		}
 		want := withAlternates(term, named, append([]string{term}, stems...))
 		for range 2 {
-			if got := addForms([]string{term}, term, word); !slices.Equal(got, want) {
+			if got := addForms([]string{term}, term, word, true); !slices.Equal(got, want) {
 				t.Errorf("%q has the forms %q; want %q", word, got, want)
 			}
 		}
 	}
-	if len(addForms(nil, "dog", "dogs")) <= len(languages) {
+	if len(addForms(nil, "dog", "dogs", true)) <= len(languages) {
 		t.Error("no text has anything in place of dogs")
 	}
 }

@@ -37,9 +37,9 @@ var stemmed = struct {
 // alternateMark leads a term in what is remembered that is no stem; no term has it.
 const alternateMark = '\x00'
 
-// addForms adds to a list all stems that a word may have in a document, and then what a document may have in place
-// of its term.
-func addForms(to []string, term, word string) []string {
+// addForms adds to a list all stems that a word may have in a document, if they are wanted, and then what a document may
+// have in place of its term.
+func addForms(to []string, term, word string, stems bool) []string {
 	stemmed.RLock()
 	all, ok := stemmed.of[word]
 	stemmed.RUnlock()
@@ -53,6 +53,15 @@ func addForms(to []string, term, word string) []string {
 		}
 		stemmed.of[strings.Clone(word)] = all
 		stemmed.Unlock()
+	}
+	if !stems {
+		_, alternates, _ := strings.Cut(all, string(rune(alternateMark)))
+		for alternate := range strings.SplitSeq(alternates, string(rune(alternateMark))) {
+			if alternate != "" {
+				to = append(to, alternate)
+			}
+		}
+		return to
 	}
 	for all != "" {
 		n := 1
@@ -140,6 +149,7 @@ func cachedStem(language byte, word string, stem func(string) string) string {
 // ForgetStems empties what is remembered of words.
 func ForgetStems() {
 	forgetSketches()
+	languagesTold.forget()
 	stemmed.Lock()
 	clear(stemmed.of)
 	stemmed.Unlock()

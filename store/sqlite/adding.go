@@ -144,8 +144,14 @@ func (t *tx) endCounting() error {
 	if c == nil {
 		return nil
 	}
+	if err := t.putBeside(c); err != nil {
+		return err
+	}
 	t.counted = nil
 	t.f.restTriggers(false)
+	if err := t.events(c.events); err != nil {
+		return err
+	}
 	for at, n := range c.rows {
 		if err := t.exec(`INSERT INTO tally VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET records = records + excluded.records, searched = searched + excluded.searched,
@@ -167,11 +173,27 @@ func (t *tx) endCounting() error {
 	return t.exec("UPDATE holding SET records = records + ?, bytes = bytes + ?", c.held.Records, c.held.Bytes)
 }
 
-// A counting is what records count for that were added.
+// A counting is what records count for that were added, and what is stored of all of them at once: each statement costs
+// as much as to insert a row.
 type counting struct {
 	rows    map[tallied]*amounts
 	vectors map[embedded]int64
 	held    loci.Holding
+
+	blobs  []any // of vectors: three columns of each
+	events []*loci.Event
+}
+
+// putBeside stores the vectors of what was added.
+func (t *tx) putBeside(c *counting) error {
+	for rest := c.blobs; len(rest) > 0; {
+		n := rowsAtOnce(len(rest) / vectorColumns)
+		if err := t.exec(countedVectors.of(n), rest[:n*vectorColumns]...); err != nil {
+			return err
+		}
+		rest = rest[n*vectorColumns:]
+	}
+	return nil
 }
 
 // put counts a new record and its vectors in spaces.

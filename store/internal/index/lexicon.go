@@ -89,6 +89,11 @@ func (l *lexicon) word(spelling string) uint32 {
 		n = uint32(len(l.vocabulary))
 		spelling = strings.Clone(spelling) // a part of the text would keep all of it in memory
 		name, stop := retrieval.Normalize(spelling)
+		if name == spelling { // mostly: then both are one text in memory, too
+			name = spelling
+		} else {
+			name = strings.Clone(name) // it may be a part of a longer one
+		}
 		l.vocabulary = append(l.vocabulary, word{spelling: spelling, term: l.term(name), stop: stop})
 		l.marks = append(l.marks, markOf(spelling, stop))
 		l.spellings[spelling] = n
@@ -107,17 +112,17 @@ func markOf(spelling string, stop bool) retrieval.Mark {
 	return retrieval.MarkOf(spelling)
 }
 
-// term returns the number of a term.
+// term returns the number of a term, whose text it keeps if it is new.
 func (l *lexicon) term(name string) uint32 {
 	t, ok := l.terms[name]
 	if !ok {
-		t = l.newTerm(strings.Clone(name))
+		t = l.newTerm(name)
 	}
 	return t
 }
 
 // isStem reports whether a term is the stem of a word in another language than English.
-func isStem(term string) bool { return retrieval.StemsFrom <= term && term < retrieval.StemsTo }
+func isStem(term string) bool { return term != "" && term[0] == retrieval.StemsFrom[0] }
 
 func (l *lexicon) newTerm(name string) uint32 {
 	t := uint32(len(l.postings))
