@@ -11,7 +11,7 @@ import (
 // A lexicon holds the words of a shard: as they are spelled, for phrases and
 // prefixes, and the terms they are searched by, with where these stand.
 type lexicon struct {
-	spellings  table // of the vocabulary
+	spellings  table            // of the vocabulary
 	vocabulary []word           // by number
 	marks      []retrieval.Mark // of the words, for misspelt ones; see [search.mend]
 
@@ -88,11 +88,17 @@ func (l *lexicon) word(spelling string) uint32 {
 	n, ok := l.findSpelling(hash, spelling)
 	if !ok {
 		spelling = strings.Clone(spelling) // a part of the text would keep all of it in memory
-		name, stop := retrieval.Normalize(spelling)
-		if name != spelling {
-			name = strings.Clone(name) // a part of a word that leaves would keep that
+		w := word{spelling: spelling}
+		if isStem(spelling) { // a term that comes and leaves with it
+			w.term = l.newTerm(hash, spelling)
+		} else {
+			var name string
+			if name, w.stop = retrieval.Normalize(spelling); name != spelling {
+				name = strings.Clone(name) // a part of a word that leaves would keep that
+			}
+			w.term = l.term(name)
 		}
-		n = l.newWord(hash, word{spelling: spelling, term: l.term(name), stop: stop}, markOf(spelling, stop))
+		n = l.newWord(hash, w, markOf(spelling, w.stop))
 	}
 	return n
 }
