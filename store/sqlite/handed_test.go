@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -79,5 +81,48 @@ func TestHandedRecordsAreBounded(t *testing.T) {
 	}
 	if len(h.take()) != 0 {
 		t.Error("after some were let go the rest waits")
+	}
+}
+
+// Who writes much while nobody searches takes it in: the next search pays for little of it, and finds all.
+func TestMuchIsTakenInByWhoWritesIt(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus one")
+	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+	search := func(want int) {
+		t.Helper()
+		found, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everywhere, 100)
+		if err != nil || len(found) != want {
+			t.Errorf("%d hits, want %d, %v", len(found), want, err)
+		}
+	}
+	search(1)
+	x := &s.files[testTenant].search
+	waits := func() int {
+		x.handover.mu.Lock()
+		defer x.handover.mu.Unlock()
+		return x.handover.held
+	}
+	save(t, s, "walrus two")
+	if n := waits(); n != 1 {
+		t.Errorf("%d records wait behind a small write, want 1", n)
+	}
+	large := "walrus " + strings.Repeat("x", mostWaiting/2)
+	save(t, s, large)
+	save(t, s, large+" again")
+	if n, taken := waits(), x.grown; n > 1 || taken+n != 3 {
+		t.Errorf("%d records wait behind large writes, and %d are taken in; want at most 1 of 3", n, taken)
+	}
+	search(4)
+	for i := range mostWaitingRecords + 2 {
+		save(t, s, fmt.Sprint("seal ", i))
+	}
+	if n := waits(); n > mostWaitingRecords {
+		t.Errorf("%d records wait behind many small writes, want %d at most", n, mostWaitingRecords)
+	}
+	search(4)
+	if x.grown != mostWaitingRecords+5 {
+		t.Errorf("%d records were handed over, want %d", x.grown, mostWaitingRecords+5)
 	}
 }
