@@ -43,7 +43,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		adds: adds(&c), large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
 	if err == nil && len(c.Put) > 0 {
-		f.takeInMuch()
+		s.takeInMuch(f)
 	}
 	switch {
 	case err != nil || c.More:

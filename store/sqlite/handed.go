@@ -17,11 +17,14 @@ import (
 // maxHanded bounds the records that wait for the next search.
 const maxHanded = 1024
 
-// Up to how many bytes of texts, and records, wait for the next search. Who commits more takes in what waits: else
-// one search would pay for all that others have written since the last one, some seconds for some large imports.
+// Up to how many bytes of texts, and records, wait for the next search. What is more is taken in behind the commit,
+// beside the calls that follow: else one search would pay for all that others have written since the last one, some
+// seconds for some large imports. Who commits while much more waits, waits for that.
 const (
 	mostWaiting        = 256 << 10
-	mostWaitingRecords = maxHanded / 2
+	mostWaitingRecords = maxHanded / 4
+	tooMuchWaiting     = 8 // times as much
+	tooManyWaiting     = 3
 )
 
 // A handed record is what one change did to the index: it left, or came as it is.
@@ -86,11 +89,12 @@ func (h *handover) add(b handedBatch) {
 	h.batches, h.size = append(h.batches, b), h.size+b.size()
 }
 
-// heavy reports whether more waits than one search should pay for.
-func (h *handover) heavy() bool {
+// heavy reports whether more waits than one search should pay for, and whether it is much more.
+func (h *handover) heavy() (heavy, tooHeavy bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.size > mostWaiting || h.held > mostWaitingRecords
+	return h.size > mostWaiting || h.held > mostWaitingRecords,
+		h.size > tooMuchWaiting*mostWaiting || h.held > tooManyWaiting*mostWaitingRecords
 }
 
 // take takes all that waits, and takeFirst the first batch of it.
@@ -114,14 +118,31 @@ func (h *handover) takeFirst() []handedBatch {
 	return out
 }
 
-// takeInMuch takes in what waits if it is much. Searches run between one batch and the next. What fails is no failure
-// of the commit, which is done: a search that has it fails, too, and says so.
-func (f *file) takeInMuch() {
+// takeInMuch takes in what waits if it is much, beside the calls that follow. The caller has the file.
+func (s *Store) takeInMuch(f *file) {
+	h := &f.search.handover
+	heavy, tooHeavy := h.heavy()
+	if heavy && h.settling.TryLock() {
+		s.mu.Lock()
+		f.users++
+		s.mu.Unlock()
+		go func() {
+			defer s.release(f)
+			defer h.settling.Unlock()
+			f.takeInWaiting()
+		}()
+	}
+	if tooHeavy { // somebody takes it in
+		h.settling.Lock()
+		h.settling.Unlock() //nolint:staticcheck // it is waited for
+	}
+}
+
+// takeInWaiting takes in what waits until that is little. Searches run between one batch and the next. What fails
+// is no failure of a commit, which is done: a search that has it fails, too, and says so.
+func (f *file) takeInWaiting() {
 	x := &f.search
-	for x.handover.heavy() {
-		if !x.handover.settling.TryLock() { // somebody does
-			return
-		}
+	for heavy, _ := x.handover.heavy(); heavy; heavy, _ = x.handover.heavy() {
 		err := f.mapping(func() error {
 			x.mu.Lock()
 			defer x.mu.Unlock()
@@ -131,11 +152,10 @@ func (f *file) takeInMuch() {
 			}
 			return nil
 		})
-		x.handover.settling.Unlock()
-		x.budget.makeRoom(0)
 		if err != nil {
 			return
 		}
+		x.budget.makeRoom(0)
 	}
 }
 

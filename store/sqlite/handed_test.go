@@ -84,8 +84,8 @@ func TestHandedRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// Who writes much while nobody searches takes it in: the next search pays for little of it, and finds all.
-func TestMuchIsTakenInByWhoWritesIt(t *testing.T) {
+// What is written while nobody searches is taken in if it is much: the next search pays for little of it, and finds all.
+func TestMuchIsTakenInBeforeASearch(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
 	save(t, s, "walrus one")
@@ -100,6 +100,8 @@ func TestMuchIsTakenInByWhoWritesIt(t *testing.T) {
 	search(1)
 	x := &s.files[testTenant].search
 	waits := func() int {
+		x.handover.settling.Lock() // behind whoever takes in
+		defer x.handover.settling.Unlock()
 		x.handover.mu.Lock()
 		defer x.handover.mu.Unlock()
 		return x.handover.held
@@ -115,14 +117,35 @@ func TestMuchIsTakenInByWhoWritesIt(t *testing.T) {
 		t.Errorf("%d records wait behind large writes, and %d are taken in; want at most 1 of 3", n, taken)
 	}
 	search(4)
-	for i := range mostWaitingRecords + 2 {
+	for i := range maxHanded + 2 {
 		save(t, s, fmt.Sprint("seal ", i))
 	}
 	if n := waits(); n > mostWaitingRecords {
 		t.Errorf("%d records wait behind many small writes, want %d at most", n, mostWaitingRecords)
 	}
 	search(4)
-	if x.grown != mostWaitingRecords+5 {
-		t.Errorf("%d records were handed over, want %d", x.grown, mostWaitingRecords+5)
+	if x.grown != maxHanded+5 {
+		t.Errorf("%d records were handed over, want %d: the file was read again", x.grown, maxHanded+5)
+	}
+	if err := s.Close(); err != nil { // waits for whoever takes in
+		t.Error(err)
+	}
+}
+
+// Whoever commits waits while too much waits for a search.
+func TestTooMuchIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus one")
+	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+	if _, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everywhere, 1); err != nil {
+		t.Fatal(err)
+	}
+	x := &s.files[testTenant].search
+	for range 3 {
+		save(t, s, strings.Repeat("seal walrus ", tooMuchWaiting*mostWaiting/10))
+		if _, tooHeavy := x.handover.heavy(); tooHeavy {
+			t.Error("who commits too much returns while it waits for a search")
+		}
 	}
 }
