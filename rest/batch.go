@@ -105,8 +105,8 @@ const maxBatchBytes = 1 << 20
 // A search looks at each word of its query and, however short that is, at what is stored; a put only writes. So
 // batches have 51 searches and lists of namespaces at most, of 64 KiB.
 const (
-	searchFactor = 32       // for each byte of a put
-	leastSearch  = 40 << 10 // bytes that a short one counts as
+	searchFactor = 16       // for each byte of a put
+	leastSearch  = 20 << 10 // bytes that a short one counts as
 )
 
 // size is how many bytes an operation counts as.
