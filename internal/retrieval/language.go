@@ -204,8 +204,21 @@ func stemIn(word string, l int) string {
 	if !hasStem(word) || languages[l].stop[word] {
 		return ""
 	}
-	return cachedStem(languages[l].mark, word, func(w string) string { return stemAs(w, l) })
+	return languageStem(word, l)
 }
+
+// languageStem is stemIn of a word that has one.
+func languageStem(word string, l int) string {
+	return cachedStem(languages[l].mark, word, markedStems[l])
+}
+
+// markedStems are what make the stems of each language, led by its mark.
+var markedStems = func() (of []func(word string) string) {
+	for l := range languages {
+		of = append(of, func(word string) string { return stemAs(word, l) })
+	}
+	return of
+}()
 
 // CutStem takes the text of an [Inflected] token apart: the letter of its language, and the stem.
 func CutStem(text string) (language byte, stem string, ok bool) {

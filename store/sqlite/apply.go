@@ -42,6 +42,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
 		adds: adds(&c), large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
+	if err == nil && len(c.Put) > 0 {
+		s.takeInMuch(f)
+	}
 	switch {
 	case err != nil || c.More:
 	case len(c.Erase) > 0:

@@ -78,9 +78,9 @@ export interface ItemOutcome {
 }
 
 const most = 250; // operations of a batch, as the server takes them
-const mostBytes = 3 << 19; // of a batch; the server takes 2 MiB
+const mostBytes = 3 << 18; // of a batch; the server takes 1 MiB
 // How many bytes the server counts an operation as: a search costs more than a put.
-const counted = (op: ItemOperation | undefined, size: number): number => (op?.op === "search" || op?.op === "namespaces" ? Math.max(40 << 10, 32 * size) : size);
+const counted = (op: ItemOperation | undefined, size: number): number => (op?.op === "search" || op?.op === "namespaces" ? Math.max(20 << 10, 16 * size) : size);
 
 /** Items: LangGraph's key-value store, searched by meaning and by words. */
 export class Items {
@@ -116,7 +116,7 @@ export class Items {
   /**
    * Does several things. Operations that read see what was there before; then those
    * that write are done in their order, each for itself. More than 250 operations,
-   * 38 searches, or 1.5 MiB, go in several requests.
+   * 38 searches, or 768 KiB, go in several requests.
    */
   async batch(operations: ItemOperation[], o: CallOptions = {}): Promise<ItemOutcome[]> {
     listed("operations", operations);

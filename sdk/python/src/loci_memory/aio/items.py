@@ -73,5 +73,5 @@ class AsyncItems:
         return await self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
 
     async def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[Outcome]:
-        """Does up to 250 operations at once, of 2 MiB, of which a search counts 32 times and as 40 KiB at least; one that fails has an error."""
+        """Does up to 250 operations at once, of 1 MiB, of which a search counts 16 times and as 20 KiB at least; one that fails has an error."""
         return await self._transport.run(items.batch(operations), idempotency_key=idempotency_key)

@@ -87,11 +87,14 @@ def moment(field: str, value: datetime) -> str:
 
 
 def parts(values: Sequence[Any], most: int, most_bytes: int, counted: Callable[[Any, int], int] = lambda _, size: size) -> list[slice]:
-    """Cuts values for several requests: so many of them, and so many bytes of their JSON, each as what it is counted."""
+    """Cuts values for several requests: so many of them, and so many bytes of their JSON, each as what it is counted.
+
+    What is not ASCII counts twice, as the server counts it."""
     cuts: list[slice] = []
     start = total = 0
     for i, value in enumerate(values):
-        size = counted(value, len(dumps(value, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")))
+        text = dumps(value, ensure_ascii=False, default=str)
+        size = counted(value, len(text) if text.isascii() else 2 * len(text.encode("utf-8", "surrogatepass")) - len(text.encode("ascii", "ignore")))
         if i > start and (i - start == most or total + size > most_bytes):
             cuts.append(slice(start, i))
             start, total = i, 0

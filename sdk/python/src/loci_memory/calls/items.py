@@ -66,7 +66,7 @@ def namespaces(
 
 
 OPERATIONS = 250  # of one batch, and their bytes, with room below what the server takes
-BYTES = 3 << 19
+BYTES = 3 << 18
 
 
 def batches(operations: Sequence[Mapping[str, Any]]) -> list[slice]:
@@ -76,7 +76,7 @@ def batches(operations: Sequence[Mapping[str, Any]]) -> list[slice]:
 
 def _counted(op: Mapping[str, Any], size: int) -> int:
     """How many bytes the server counts an operation as: a search costs more than a put."""
-    return max(40 << 10, 32 * size) if op.get("op") in ("search", "namespaces") else size
+    return max(20 << 10, 16 * size) if op.get("op") in ("search", "namespaces") else size
 
 
 def batch(operations: Sequence[Mapping[str, Any]]) -> Call[list[Outcome]]:
