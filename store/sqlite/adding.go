@@ -148,7 +148,7 @@ func (f *file) resting(run func() error) error {
 	flags := &(*sqlite3.Tsqlite3)(foreign(f.handle)).Fflags
 	before := *flags
 	*flags &^= both
-	defer func() { *flags = *flags | before&both }()
+	defer func() { *flags |= before & both }()
 	return run()
 }
 

@@ -57,6 +57,9 @@ func (f *file) briefs(
 func listKey(
 	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int,
 ) (key []byte, lasts bool) {
+	if columns == bodyColumns { // of a delete, after which it is not there any more
+		return nil, false
+	}
 	plain := loci.Filter{Within: filter.Within, Exact: true, Kinds: filter.Kinds, Slots: filter.Slots,
 		Statuses: filter.Statuses, At: filter.At, NotLive: filter.NotLive}
 	if !reflect.DeepEqual(*filter, plain) {
@@ -64,7 +67,7 @@ func listKey(
 	}
 	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text))), text...) }
 	flags := byte(0)
-	for i, set := range []bool{columns == bodyColumns, filter.NotLive, filter.At.IsZero(), after != nil} {
+	for i, set := range []bool{filter.NotLive, filter.At.IsZero(), after != nil} {
 		if set {
 			flags |= 1 << i
 		}
