@@ -144,17 +144,9 @@ func few(ids int) int { return ids + ids/2 }
 
 // taken gives the rows of a query of the writer's to a taker, whose number comes before the other arguments.
 func (t *tx) taken(to taker, query string, args ...any) error {
-	g := &guarded{taker: to}
-	number := takers.enter(g)
-	defer takers.leave(number)
-	err := t.rows(query, append([]any{number}, args...), 1, func([]driver.Value) error { return nil })
-	if g.panicked != nil {
-		panic(g.panicked)
-	}
-	if why := to.why(); why != nil {
-		return why
-	}
-	return err
+	return lendTo(to, func(number int64) error {
+		return t.rows(query, append([]any{number}, args...), 1, func([]driver.Value) error { return nil })
+	})
 }
 
 // An erasable is what the file says of a record that is to go.
