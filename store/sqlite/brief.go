@@ -69,7 +69,7 @@ func (f *file) briefs(
 func listKey(
 	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int,
 ) (key []byte, lasts bool) {
-	if columns == bodyColumns { // of a delete, after which it is not there any more
+	if columns == bodyColumns { // of a delete, after which it is no longer there
 		return nil, false
 	}
 	plain := loci.Filter{Within: filter.Within, Exact: true, Kinds: filter.Kinds, Slots: filter.Slots,

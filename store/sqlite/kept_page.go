@@ -12,7 +12,7 @@ import (
 )
 
 // A keptPage is the rows of a page as they are kept: a byte that says whether there were no more of them, and for each
-// its number, its length and its columns.
+// its number in eight bytes, its length in four, and its columns.
 type keptPage struct {
 	data  []byte
 	until int64 // when the first of the rows expires or ends
@@ -44,7 +44,8 @@ func (p *keptPage) add(row lentRow, room []byte) []byte {
 	number, _ := row.integer(ends + 2)
 	row.values = row.values[:ends]
 	room = appendColumns(room[:0], row, 0)
-	p.data = append(binary.AppendUvarint(binary.AppendUvarint(p.data, uint64(number)), uint64(len(room))), room...)
+	p.data = binary.LittleEndian.AppendUint64(p.data, uint64(number))
+	p.data = append(binary.LittleEndian.AppendUint32(p.data, uint32(len(room))), room...)
 	return room
 }
 
@@ -57,10 +58,9 @@ type keptRow struct {
 
 // next takes the first row from rows.
 func (r *keptRow) next(rows []byte) (rest []byte) {
-	number, a := binary.Uvarint(rows)
-	size, b := binary.Uvarint(rows[a:])
-	end := a + b + int(size)
-	*r = keptRow{int64(number), rows[a+b : end : end], rows[:end:end]}
+	const head = 8 + 4
+	end := head + int(binary.LittleEndian.Uint32(rows[8:]))
+	*r = keptRow{int64(binary.LittleEndian.Uint64(rows)), rows[head:end:end], rows[:end:end]}
 	return rows[end:]
 }
 
@@ -95,9 +95,10 @@ func (b *briefRows) again(p keptPage) error {
 	var r keptRow
 	for rows := p.data[1:]; len(rows) > 0; {
 		rows = r.next(rows)
-		if err := b.next(&lentColumns{copied: r.data}); errors.Is(err, errFull) {
-			return nil
-		} else if err != nil {
+		if err := b.next(&lentColumns{copied: r.data}); err != nil {
+			if errors.Is(err, errFull) {
+				return nil
+			}
 			return err
 		}
 	}
@@ -147,27 +148,35 @@ func (p keptPage) with(fresh keptPage, changed []int64, descending bool) (out ke
 		return bytes.Compare(a.slot(), b.slot())
 	}
 	slices.SortFunc(come, order)
-	out = keptPage{data: append(make([]byte, 0, len(p.data)+len(fresh.data)), p.data[0]), until: min(p.until, fresh.until)}
+	out = keptPage{data: []byte{p.data[0]}, until: min(p.until, fresh.until)}
 	before, after := 0, 0 // rows
-	var r keptRow
-	for rows := p.data[1:]; len(rows) > 0; before++ {
-		rows = r.next(rows)
-		for len(come) > 0 && order(come[0], r) <= 0 {
-			out.data = append(out.data, come[0].whole...)
-			come = come[1:]
+	from, at := 1, 1      // what is copied begins here, and the next row
+	copied := func(next int) { out.data, from = append(out.data, p.data[from:at]...), next }
+	for r := (keptRow{}); at < len(p.data); before++ {
+		r.next(p.data[at:])
+		end := at + len(r.whole)
+		if len(come) > 0 && order(come[0], r) <= 0 {
+			copied(at)
+			for ; len(come) > 0 && order(come[0], r) <= 0; after++ {
+				out.data, come = append(out.data, come[0].whole...), come[1:]
+			}
+		}
+		if _, is := slices.BinarySearch(changed, r.number); is {
+			copied(end)
+		} else {
 			after++
 		}
-		if _, is := slices.BinarySearch(changed, r.number); !is {
-			out.data = append(out.data, r.whole...)
-			after++
-		}
+		at = end
 	}
-	if p.data[0] == pageWhole {
-		for i := range come {
-			out.data = append(out.data, come[i].whole...)
-		}
-	} else if after < before {
+	switch whole := p.data[0] == pageWhole; {
+	case !whole && after < before:
 		return keptPage{} // what comes behind it belongs to it now
+	case from == 1 && len(out.data) == 1 && (!whole || len(come) == 0):
+		return p // no row of it has changed
+	}
+	copied(at)
+	for i := 0; i < len(come) && p.data[0] == pageWhole; i++ {
+		out.data = append(out.data, come[i].whole...)
 	}
 	return out
 }
