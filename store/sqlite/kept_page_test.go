@@ -238,8 +238,13 @@ func TestKeptPagesAreMended(t *testing.T) {
 			return x.exec("UPDATE meta SET value = value WHERE key = 'seq'")
 		}))
 	}
-	must(t, s.Apply(t.Context(), testTenant, loci.Change{Erase: []loci.Erase{{ID: all[5].ID, Version: 1}},
-		Events: gone([]loci.ID{all[5].ID}, true).Events}))
+	list(up, 9)
+	if kept, _, _ := f.rows.FindList(key(up, 9), 0); kept.Data == nil {
+		t.Fatal("the page is not kept")
+	}
+	erase := gone([]loci.ID{all[5].ID}, true)
+	erase.More = true // so that the log is not cut yet, with which all goes
+	must(t, s.Apply(t.Context(), testTenant, erase))
 	if kept, _, _ := f.rows.FindList(key(up, 9), 0); kept.Data != nil {
 		t.Error("a page is kept though one of its rows is erased")
 	}
