@@ -202,7 +202,8 @@ func (e *erasableRows) take(row lentRow) bool {
 	n, version, namespace := c.integer(), c.integer(), c.integer()
 	kind, live, status := c.bytes(), c.integer(), c.bytes()
 	passages, text, beside := c.integer(), c.integer(), c.integer()
-	if c.damaged || !(n.valid && version.valid && namespace.valid && live.valid && passages.valid && text.valid && beside.valid) {
+	numbers := n.valid && version.valid && namespace.valid && live.valid && passages.valid && text.valid && beside.valid
+	if c.damaged || !numbers {
 		e.ended = errWhole
 		return false
 	}
@@ -282,8 +283,8 @@ func (t *tx) eventsOf(ids []loci.ID) (numbers []int64, all bool, err error) {
 	for _, id := range ids {
 		rows.wanted[id] = true
 	}
-	const query = "SELECT " + takeFunction + "(?, entity, seq) FROM event INDEXED BY event_entity WHERE entity BETWEEN ? AND ?"
-	err = t.taken(rows, query, around(ids)...)
+	const query = "SELECT " + takeFunction + "(?, entity, seq) FROM event INDEXED BY event_entity WHERE entity"
+	err = t.taken(rows, query+" BETWEEN ? AND ?", around(ids)...)
 	if errors.Is(err, errFull) {
 		return nil, false, nil
 	}

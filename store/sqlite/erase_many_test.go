@@ -131,7 +131,8 @@ func TestARangeWithMuchElseIsLeft(t *testing.T) {
 	must(t, s.files[testTenant].write(t.Context(), func(x *tx) error {
 		g := going{ids: few, wanted: map[loci.ID]int{}, found: make([]erasable, len(few))}
 		rows := &erasableRows{g: &g, left: 18}
-		err := x.taken(rows, "SELECT "+takeFunction+"(?, "+erasableColumns+") FROM record WHERE id BETWEEN ? AND ?", around(few)...)
+		query := "SELECT " + takeFunction + "(?, " + erasableColumns + ") FROM record WHERE id BETWEEN ? AND ?"
+		err := x.taken(rows, query, around(few)...)
 		if !errors.Is(err, errFull) {
 			return fmt.Errorf("a page of 111 rows ends with %w", err)
 		}

@@ -98,7 +98,8 @@ func TestOwnCommitDropsWhatItTouched(t *testing.T) {
 	f.Committing()
 	d.commit()
 	f.Committed()
-	if l, _, _ := f.FindList([]byte("list"), 5); l.Data != nil || inMemory(f, "one") || inMemory(f, "two") || p.Bytes() != 0 {
+	l, _, _ := f.FindList([]byte("list"), 5)
+	if l.Data != nil || inMemory(f, "one") || inMemory(f, "two") || p.Bytes() != 0 {
 		t.Errorf("a list is there after a row has gone; %d bytes are counted", p.Bytes())
 	}
 }
