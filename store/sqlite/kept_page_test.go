@@ -142,7 +142,7 @@ func slotsOf(records []loci.Record) (out []string) {
 
 var inPlace = loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
 
-// Of a page in which little has changed only that is read again. What comes, goes or moves is where it belongs, and a
+// Only the rows that have changed are read again of a page that is kept. What comes, goes or moves is where it belongs, and a
 // page that has lost a row to what lies behind it is read as a whole.
 func TestKeptPagesAreMended(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,8 @@ func TestKeptPagesAreMended(t *testing.T) {
 	f := s.files[testTenant]
 	list := func(order loci.Order, limit int) string {
 		t.Helper()
-		records, next, err := s.Records(t.Context(), testTenant, inPlace, loci.Page{Order: order, Brief: true, Limit: limit})
+		page := loci.Page{Order: order, Brief: true, Limit: limit}
+		records, next, err := s.Records(t.Context(), testTenant, inPlace, page)
 		must(t, err)
 		if next != "" {
 			return fmt.Sprint(slotsOf(records), " and more")
@@ -174,7 +175,8 @@ func TestKeptPagesAreMended(t *testing.T) {
 	}
 	fromMemory := func(order loci.Order, limit int) (n int) {
 		t.Helper()
-		records, _, err := s.Records(t.Context(), testTenant, inPlace, loci.Page{Order: order, Brief: true, Limit: limit})
+		page := loci.Page{Order: order, Brief: true, Limit: limit}
+		records, _, err := s.Records(t.Context(), testTenant, inPlace, page)
 		must(t, err)
 		for i := range records {
 			if string(records[i].Attributes) == `{"n":9}` {
