@@ -142,8 +142,8 @@ func slotsOf(records []loci.Record) (out []string) {
 
 var inPlace = loci.Filter{Within: []loci.Namespace{{"u"}}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
 
-// Only the rows that have changed are read again of a page that is kept. What comes, goes or moves is where it belongs, and a
-// page that has lost a row to what lies behind it is read as a whole.
+// Only the rows that have changed are read again of a page that is kept. What comes, goes or moves is where it belongs,
+// and a page that has lost a row to what lies behind it is read as a whole.
 func TestKeptPagesAreMended(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
