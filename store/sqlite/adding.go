@@ -138,6 +138,20 @@ func (f *file) restTriggers(rest bool) {
 	}
 }
 
+// resting runs a statement whose text is marked with countedHere, of a caller who does what triggers and foreign keys
+// would do. SQLite leaves both out of what it prepares meanwhile.
+func (f *file) resting(run func() error) error {
+	if f.handle == 0 {
+		return loci.Errorf(loci.Internal, "the writing connection is not known")
+	}
+	const both = sqlite3.SQLITE_EnableTrigger | sqlite3.SQLITE_ForeignKeys
+	flags := &(*sqlite3.Tsqlite3)(foreign(f.handle)).Fflags
+	before := *flags
+	*flags &^= both
+	defer func() { *flags |= before & both }()
+	return run()
+}
+
 // endCounting adds up what was added, before anything else is changed or read.
 func (t *tx) endCounting() error {
 	c := t.counted

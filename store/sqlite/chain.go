@@ -99,11 +99,13 @@ func (t *tx) restartChain() error {
 func (t *tx) checkTold(quiet []loci.ID) error {
 	told := map[loci.ID]bool{}
 	for part := range slices.Chunk(quiet, maxErased) {
-		ids := make([]any, len(part))
-		for i := range part {
-			ids[i] = part[i][:]
+		if numbers, all, err := t.eventsOf(part); err != nil || all && len(numbers) == 0 {
+			if err != nil {
+				return err
+			}
+			continue
 		}
-		ids = padded(ids)
+		ids := padded(values(part))
 		err := t.rows(
 			"SELECT entity FROM event WHERE (payload IS NOT NULL OR nonce IS NOT NULL) AND "+inList("entity", len(ids)), ids, 1,
 			func(row []driver.Value) error {
