@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -170,4 +171,90 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 	if e := exportOf(t, b.send("GET", "/v1/export", "")); e.LeftOut != 1 || strings.Contains(strings.Join(e.Lines, ""), "office") {
 		t.Errorf("exported: %+v", e)
 	}
+}
+
+// exportParts is an export in parts of about so many lines, and how many parts there were.
+func exportParts(t *testing.T, b *bench, query string, limit int) (whole exported, parts int) {
+	t.Helper()
+	for cursor := ""; ; parts++ {
+		path := fmt.Sprintf("/v1/export?limit=%d%s", limit, query)
+		if cursor != "" {
+			path += "&cursor=" + cursor
+		}
+		part := exportOf(t, b.send("GET", path, ""))
+		whole.Lines, whole.LeftOut = append(whole.Lines, part.Lines...), whole.LeftOut+part.LeftOut
+		if part.Next == cursor && part.Next != "" || len(part.Lines) == 0 {
+			t.Fatalf("part %d has %d lines and goes on at %q, as the one before", parts, len(part.Lines), cursor)
+		}
+		if cursor = part.Next; cursor == "" {
+			return whole, parts + 1
+		}
+	}
+}
+
+// fill stores memories of every kind, in several places, with earlier states and links.
+func fill(t *testing.T, b *bench) {
+	t.Helper()
+	send := func(method, path, body string) reply {
+		t.Helper()
+		r := b.send(method, path, body)
+		if r.status >= 300 {
+			t.Fatalf("%s %s %.200s: %d %s", method, path, body, r.status, r.body)
+		}
+		return r
+	}
+	var ids []string
+	for i := range 12 {
+		var note struct{ ID string }
+		_ = json.Unmarshal([]byte(send("POST", "/v1/notes", fmt.Sprintf(`{"content":"Note %d of the trip to Rome."}`, i)).body), &note)
+		ids = append(ids, note.ID)
+		send("PUT", "/v1/items", fmt.Sprintf(`{"namespace":["docs","n%d"],"key":"k","value":{"n":%d}}`, i, i))
+		send("PUT", "/v1/files/content", fmt.Sprintf(`{"path":"/d%d/a.md","content":"%s"}`, i%3, strings.Repeat(fmt.Sprint("Rome ", i, " in May. "), 400)))
+	}
+	for i, id := range ids[1:] {
+		send("PATCH", "/v1/notes/"+id, fmt.Sprintf(`{"content":"Note %d was changed."}`, i))
+		send("POST", "/v1/memories/"+id+"/links", `{"link_type":"related_to","to":"`+ids[0]+`"}`)
+	}
+	for s := range 3 {
+		for i := range 4 {
+			send("POST", fmt.Sprintf("/v1/sessions/chat%d/messages", s), fmt.Sprintf(`{"messages":[{"role":"user","content":"Where do I sit, %d?"},{"role":"assistant","content":"There."}]}`, i))
+		}
+	}
+	for thread := range 2 {
+		parent := ""
+		for i := range 5 {
+			send("PUT", "/v1/checkpoints", fmt.Sprintf(`{"thread_id":"t%d","checkpoint_id":"c%d"%s,"checkpoint":{"type":"json","data":"e30="},"metadata":{"step":%d},`+
+				`"channel_values":{"a":{"type":"json","data":"MQ=="},"b":{"type":"json","data":"Mg=="}},"channel_versions":{"a":"%d","b":"1"}}`, thread, i, parent, i, i))
+			send("POST", "/v1/checkpoints/writes", fmt.Sprintf(`{"thread_id":"t%d","checkpoint_id":"c%d","writes":[{"task_id":"x","idx":0,"channel":"a","value":{"type":"json","data":"MQ=="}}]}`, thread, i))
+			parent = fmt.Sprintf(`,"parent_checkpoint_id":"c%d"`, i)
+		}
+	}
+}
+
+// TestExportInParts: parts of any size hold what one reply does, line by line, and an import of them gives the same.
+func TestExportInParts(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b := newBench(t, s, nil)
+		fill(t, b)
+		for _, query := range []string{"", "&kind=session", "&kind=note&kind=thread", "&state=superseded", "&state=live", "&kind=item"} {
+			whole := exportOf(t, b.send("GET", "/v1/export?"+strings.TrimPrefix(query, "&"), ""))
+			for _, limit := range []int{1, 3, 7, 40, 10_000} {
+				got, parts := exportParts(t, b, query, limit)
+				if !slices.Equal(got.Lines[1:], whole.Lines[1:]) || got.LeftOut != whole.LeftOut {
+					t.Fatalf("%s in %d parts of %d: %d lines, %d in one", query, parts, limit, len(got.Lines), len(whole.Lines))
+				}
+				if least := len(whole.Lines) / (limit + 9); parts < least || limit == 10_000 && parts != 1 {
+					t.Errorf("%s: %d parts of %d lines for %d", query, parts, limit, len(whole.Lines))
+				}
+			}
+		}
+		whole, _ := exportParts(t, b, "", 5)
+		other := newBench(t, s, func(o *Options) { o.Principal = principal(t, "bob") })
+		if r := other.send("POST", "/v1/import", importing(t, whole.Lines)); r.status != http.StatusOK || !strings.Contains(r.body, `"existing":0,"conflicts":0`) {
+			t.Errorf("import: %d %s", r.status, r.body)
+		}
+		if again := exportOf(t, other.send("GET", "/v1/export", "")); len(again.Lines) != len(whole.Lines) {
+			t.Errorf("%d lines became %d", len(whole.Lines), len(again.Lines))
+		}
+	})
 }
