@@ -258,3 +258,34 @@ func TestExportInParts(t *testing.T) {
 		}
 	})
 }
+
+// TestExportIsBounded: one reply holds so much and no more. Who asks for all of it is told so before the first byte.
+func TestExportIsBounded(t *testing.T) {
+	b := newBench(t, memory.Open(), nil)
+	for i := range 45 {
+		value := `{"n":"` + strings.Repeat("x", 200_000) + `"}`
+		if r := b.send("PUT", "/v1/items", fmt.Sprintf(`{"namespace":["docs"],"key":"k%d","index":[],"value":%s}`, i, value)); r.status >= 300 {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	r := b.send("GET", "/v1/export", "")
+	if r.status != 413 || !strings.Contains(r.body, "the export has more than 10000 lines or 8388608 bytes") || !strings.Contains(r.body, "Ask with limit") {
+		t.Errorf("all at once: %d %.300s", r.status, r.body)
+	}
+	whole, parts := exportParts(t, b, "", 10_000)
+	if len(whole.Lines) != 47 || parts != 2 {
+		t.Errorf("%d lines in %d parts", len(whole.Lines), parts)
+	}
+	first := exportOf(t, b.send("GET", "/v1/export?limit=10000", ""))
+	if size := len(strings.Join(first.Lines, "\n")); size < exportBytes || size > exportBytes+1<<20 {
+		t.Errorf("a part of %d bytes", size)
+	}
+	for _, c := range [][2]string{
+		{"limit=10001", "limit"}, {"limit=0", "limit"}, {"cursor=x", "cursor is not one that an export returned"},
+		{"cursor=e30x", "cursor is not one"}, {"cursor=eyJhdCI6LTF9", "cursor is not one"},
+	} {
+		if r := b.send("GET", "/v1/export?"+c[0], ""); r.status != 400 || !strings.Contains(r.body, c[1]) {
+			t.Errorf("%s: %d %s", c[0], r.status, r.body)
+		}
+	}
+}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from loci_memory.calls.call import Call, field, given, nothing, objects, parts, some_texts, texts
+from loci_memory.calls.call import Call, field, given, nothing, objects, part_key, parts, some_texts, texts
 from loci_memory.calls.form import NotOfForm
 from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 

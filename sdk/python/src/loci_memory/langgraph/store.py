@@ -15,7 +15,6 @@ from loci_memory.both import both
 from loci_memory.calls import JSON, items
 from loci_memory.errors import LociError, problem_of
 from loci_memory.replies import Item as Found
-from loci_memory.replies import Outcome
 from loci_memory.sync.client import Loci
 
 
