@@ -153,7 +153,7 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 		return History{}, err
 	}
 	page := loci.Page{Limit: q.Limit, Order: loci.SlotAscending, NoText: true} // the body has the words
-	if page.MaxBytes = mostRead; q.Last > 0 { // nobody would go on
+	if page.MaxBytes = mostRead; q.Last > 0 {                                  // nobody would go on
 		page.Limit, page.MaxBytes = q.Last, 0
 	}
 	if q.Last > 0 || q.NewestFirst {
