@@ -33,6 +33,9 @@ type bm25 struct {
 	contextIdeal float64 // the same of sequences
 }
 
+// manyFrom and manyTo are how many passages are more than a few, and many.
+const manyFrom, manyTo = 1_000, 5_000
+
 // smallRare is how far a small word counts as what no passage holds, when vectors are weighed.
 const smallRare = 0.25
 
@@ -207,6 +210,11 @@ func (s *search) rarity() func(word string) float64 {
 
 // long says how long the passages are on average: 0 up to 20 words, 1 from 40 on.
 func (s *search) long() float64 { return min(1, max(0, (s.average-20)/20)) }
+
+// many says how many passages there are: 0 up to 1,000, 1 from 5,000 on, by their logarithm.
+func (s *search) many() float64 {
+	return min(1, max(0, math.Log(s.passages/manyFrom)/math.Log(manyTo/manyFrom)))
+}
 
 // holders is how many passages hold a term.
 func (s *search) holders(term string) (n int) {
