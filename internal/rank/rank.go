@@ -55,7 +55,7 @@ const (
 	// What a text gets if the query names who says it: people tell of themselves, and do not say
 	// their names. What others say beside that is less likely meant, unless they are named, too.
 	signerShare = 0.08
-	othersPart  = 0.85
+	othersPart  = 0.8
 
 	// What a text is more like the query if it says how somebody wants things, as a part of what it is like it,
 	// and for a request what it is like it at least.

@@ -54,7 +54,7 @@ const (
 // forms begin and make a sentence that says what an answer looks like.
 var (
 	formsOpening = wordSet("mention list give include name answer reply respond keep limit use show write")
-	formsSay      = wordSet("only item items bullet bullets point points sentence sentences word words brief short concise")
+	formsSay     = wordSet("only item items bullet bullets point points sentence sentences word words brief short concise")
 )
 
 // framed is a word of a query, and where it stands.
@@ -67,8 +67,11 @@ type framed struct {
 
 // Subject is a query without what it says of its answer, if it asks for what was said or done. One that is about
 // nothing else stays as it is.
-func Subject(query string) string {
-	if aimOf(query) != ForRecord || strings.ContainsAny(query, `"“”*`) {
+func Subject(query string) string { return subject(query, aimOf(query)) }
+
+// subject is Subject of a query with a known aim.
+func subject(query string, aim Aim) string {
+	if aim != ForRecord || strings.ContainsAny(query, `"“”*`) {
 		return query
 	}
 	words := framedWords(query)

@@ -24,6 +24,7 @@ const maxQueryTerms = 256
 // bm25 is what all terms of a search have in common.
 type bm25 struct {
 	passages, average         float64
+	many                      float64 // how many passages there are: 0 up to a few, 1 for many, by their logarithm
 	sequences, averageContext float64 // the sequences as documents; 0 sequences: they are not scored
 
 	asked []asked // in the order in which scores are added up
@@ -33,8 +34,8 @@ type bm25 struct {
 	contextIdeal float64 // the same of sequences
 }
 
-// manyFrom and manyTo are how many passages are more than a few, and many.
-const manyFrom, manyTo = 1_000, 5_000
+// The more passages there are, the more of them are like a query by chance.
+const fewPassages, manyPassages = 1_000.0, 5_000.0
 
 // smallRare is how far a small word counts as what no passage holds, when vectors are weighed.
 const smallRare = 0.25
@@ -59,6 +60,7 @@ func (s *search) measure(sequences bool) {
 	}
 	// Where all is stop words the average is 0, and so is every length.
 	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages)}
+	s.many = min(1, max(0, math.Log(s.passages/fewPassages)/math.Log(manyPassages/fewPassages)))
 	if sequences && live > 0 {
 		s.sequences, s.averageContext = float64(live), max(1, float64(contexts))/float64(live)
 	}
@@ -210,11 +212,6 @@ func (s *search) rarity() func(word string) float64 {
 
 // long says how long the passages are on average: 0 up to 20 words, 1 from 40 on.
 func (s *search) long() float64 { return min(1, max(0, (s.average-20)/20)) }
-
-// many says how many passages there are: 0 up to 1,000, 1 from 5,000 on, by their logarithm.
-func (s *search) many() float64 {
-	return min(1, max(0, math.Log(s.passages/manyFrom)/math.Log(manyTo/manyFrom)))
-}
 
 // holders is how many passages hold a term.
 func (s *search) holders(term string) (n int) {
