@@ -389,9 +389,9 @@ type Hit struct {
 	// BM25 as one document among the sequences, and the Covered of its best passage.
 	Context, ContextCovered float64
 
-	// Long says how long the passages that are searched are on average: 0 up to 20 words, 1
-	// from 40 words on. It is the same for all hits of a search.
-	Long float64
+	// Long says how long the passages that are searched are on average: 0 up to 20 words, 1 from 40 words on. Many says
+	// how many they are: 0 up to 1,000, 1 from 5,000 on. Each is the same for all hits of a search.
+	Long, Many float64
 
 	// Text and Heading are those of the record, if the probe asks for texts.
 	Text, Heading string

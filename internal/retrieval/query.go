@@ -117,7 +117,7 @@ func Parse(text string, limit int) Query {
 	_, others, english := countSmall(fold(plain))
 	q.Text = fold(plain)
 	q.English, q.Aim = english > others, aimOf(plain)
-	q.Words = q.wordsOf(nil, plain, limit)
+	q.Words = q.wordsOf(nil, subject(plain, q.Aim), limit)
 	return q
 }
 

@@ -423,7 +423,8 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	h := s.newHit()
 	*h = loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
 		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
-		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Traits: e.traits, Long: s.long()}
+		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Traits: e.traits,
+		Long: s.long(), Many: s.many}
 	s.share(sh, &e, h)
 	s.addWish(sh, &e, h)
 	h.OfOthers = s.about && !sh.isAbout(&e)

@@ -24,6 +24,7 @@ const maxQueryTerms = 256
 // bm25 is what all terms of a search have in common.
 type bm25 struct {
 	passages, average         float64
+	many                      float64 // how many passages there are: 0 up to a few, 1 for many, by their logarithm
 	sequences, averageContext float64 // the sequences as documents; 0 sequences: they are not scored
 
 	asked []asked // in the order in which scores are added up
@@ -32,6 +33,9 @@ type bm25 struct {
 	ideal        float64 // what a passage of average length gets that holds each term once
 	contextIdeal float64 // the same of sequences
 }
+
+// The more passages there are, the more of them are like a query by chance.
+const fewPassages, manyPassages = 1_000.0, 5_000.0
 
 // smallRare is how far a small word counts as what no passage holds, when vectors are weighed.
 const smallRare = 0.25
@@ -56,6 +60,7 @@ func (s *search) measure(sequences bool) {
 	}
 	// Where all is stop words the average is 0, and so is every length.
 	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages), asked: s.asked}
+	s.many = min(1, max(0, math.Log(s.passages/fewPassages)/math.Log(manyPassages/fewPassages)))
 	if sequences && live > 0 {
 		s.sequences, s.averageContext = float64(live), max(1, float64(contexts))/float64(live)
 	}
