@@ -228,7 +228,8 @@ func TestWhatIsAddedTogetherKeepsItsOrder(t *testing.T) {
 		for _, err := range outcomes(batch) {
 			must(t, err)
 		}
-		events, _, err := s.Events(t.Context(), testTenant, loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 500})
+		all := loci.EventFilter{Within: []loci.Namespace{{}}}
+		events, _, err := s.Events(t.Context(), testTenant, all, loci.Page{Limit: 500})
 		if err != nil || len(events) != n+1 {
 			t.Fatalf("%d events, %v; want %d", len(events), err, n+1)
 		}
