@@ -166,7 +166,8 @@ func isWordSign(c byte) bool {
 // Without puts a space in the place of each of some signs. The text gets no longer.
 func Without(signs, text string) string {
 	plain := 0 // bytes that are none: nearly all texts have no others
-	for plain < len(text) && text[plain] < utf8.RuneSelf && (isWordSign(text[plain]) || strings.IndexByte(signs, text[plain]) < 0) {
+	for plain < len(text) && text[plain] < utf8.RuneSelf &&
+		(isWordSign(text[plain]) || strings.IndexByte(signs, text[plain]) < 0) {
 		plain++
 	}
 	if plain == len(text) {

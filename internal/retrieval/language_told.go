@@ -37,7 +37,7 @@ func languagesAndEnglish(text, folded string) (of []int, english bool) {
 }
 
 // maxToldBytes is how long a text is of which it is remembered what languages it may be in: a note that is saved is
-// asked for near ones, and then taken into the index. Of a long one only the first words are read.
+// asked for near ones, and then taken into the index. More is not worth a hash: languages are told by the first words.
 const maxToldBytes = 1 << 10
 
 // What is remembered of a text beside its languages: that it is, and that it has a small word of English.

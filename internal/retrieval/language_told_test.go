@@ -38,7 +38,7 @@ func TestLanguagesAreTold(t *testing.T) {
 	}
 }
 
-// Where no text has a stem, a word counts as what it does else but for its stems.
+// Where no text has a stem, a word counts as what it does elsewhere, without its stems.
 func TestWordsWithoutStems(t *testing.T) {
 	for _, word := range []string{"hearts", "gatos", "walrus", "dogs", "sterne", "qqq", "Будильники"} {
 		term, _ := Normalize(word)

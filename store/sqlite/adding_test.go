@@ -228,7 +228,8 @@ func TestWhatIsAddedTogetherKeepsItsOrder(t *testing.T) {
 		for _, err := range outcomes(batch) {
 			must(t, err)
 		}
-		events, _, err := s.Events(t.Context(), testTenant, loci.EventFilter{Within: []loci.Namespace{{}}}, loci.Page{Limit: 500})
+		all := loci.EventFilter{Within: []loci.Namespace{{}}}
+		events, _, err := s.Events(t.Context(), testTenant, all, loci.Page{Limit: 500})
 		if err != nil || len(events) != n+1 {
 			t.Fatalf("%d events, %v; want %d", len(events), err, n+1)
 		}
@@ -239,8 +240,9 @@ func TestWhatIsAddedTogetherKeepsItsOrder(t *testing.T) {
 		}
 		for i := range changes {
 			var data []byte
-			must(t, s.files[testTenant].readRow(t.Context(), "SELECT data FROM vector WHERE record = (SELECT n FROM record WHERE id = ?)",
-				[]any{changes[i].Put[0].Record.ID[:]}, &data))
+			const query = "SELECT data FROM vector WHERE record = (SELECT n FROM record WHERE id = ?)"
+			id := changes[i].Put[0].Record.ID
+			must(t, s.files[testTenant].readRow(t.Context(), query, []any{id[:]}, &data))
 			if want := vector.Quantize(changes[i].Put[0].Vectors[0].Rows[0]); !bytes.Equal(data, want) {
 				t.Errorf("note %d of %d has another vector", i, n)
 			}

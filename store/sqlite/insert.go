@@ -32,7 +32,8 @@ const plainColumns = 18
 // insertOne inserts a record and returns its number.
 func (t *tx) insertOne(r *loci.Record, namespace, seq int64) (int64, error) {
 	c := columnsOf(r)
-	if c.expiresAt == nil && r.Uses == 0 && c.usedAt == nil && c.tags == nil && c.attributes == nil && c.endsAt == nil &&
+	if c.expiresAt == nil && r.Uses == 0 && c.usedAt == nil &&
+		c.tags == nil && c.attributes == nil && c.endsAt == nil &&
 		c.dueAt == nil && c.sequence == nil && c.heading == nil {
 		insert := insertPlain
 		if t.counted != nil {

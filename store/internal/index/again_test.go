@@ -10,8 +10,9 @@ import (
 
 // A search leaves memory to the next one, and nothing in it.
 func TestASearchLeavesNothing(t *testing.T) {
-	s := &search{filter: &loci.Filter{}, words: make([]retrieval.QueryWord, 3, 4), parts: make([]scoring, 2, 4),
-		found: make([]askedIn, 2, 4), bm25: bm25{asked: make([]asked, 1, 4)}, named: []string{"walrus"}, checked: map[place]bool{{}: true}}
+	s := &search{filter: &loci.Filter{}, named: []string{"walrus"}, checked: map[place]bool{{}: true}}
+	s.words, s.parts = make([]retrieval.QueryWord, 3, 4), make([]scoring, 2, 4)
+	s.found, s.asked = make([]askedIn, 2, 4), make([]asked, 1, 4)
 	s.words[2].Term, s.words = "walrus", s.words[:1]
 	s.parts[1].gone, s.found[1].terms, s.asked[0].said = true, 2, 1
 	s.again()

@@ -11,7 +11,8 @@ import (
 )
 
 // Words that nobody has seen before cost the same however many there are, in English and where a text may be in six
-// languages: four times as many take at most six times as long, though they leave the processor's caches.
+// languages. Four times as many take some six times as long, as they leave the processor's caches; quadratic time would
+// make it sixteen times.
 func TestWordsNeverSeenCostTheSame(t *testing.T) {
 	here := loci.Namespace{"u"}
 	for name, lead := range map[string]string{"English": "the and is of ", "six languages": "de der di "} {
@@ -29,7 +30,7 @@ func TestWordsNeverSeenCostTheSame(t *testing.T) {
 			}
 		}
 		for _, small := range []int{40, 160} {
-			effort.Grows(t, fmt.Sprint(name, ", of ", small, " records"), small, 4*small, 6, take)
+			effort.Grows(t, fmt.Sprint(name, ", of ", small, " records"), small, 4*small, 10, take)
 		}
 	}
 }
