@@ -94,7 +94,7 @@ func (w *Walk) Room(records, bytes int) (int, int) {
 	return records, bytes
 }
 
-// Run runs the stages of a walk from one on. It returns the place where the next leg goes on; "": this was the last one.
+// Run runs the stages of a walk from one on. It returns the place where the next leg goes on; "": this was the last.
 func (w *Walk) Run(from int, counts func() [3]int64, stages []func() error) (next string, err error) {
 	for stage := from; stage < len(stages); stage++ {
 		err := stages[stage]()
