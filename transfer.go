@@ -149,8 +149,7 @@ func (m *Memory) ExportPart(
 		return m.eachPage(ctx, walk, reach, page, func(records []Record) error { return x.links(ctx, reach, records) })
 	})
 	if err == nil {
-		counts := func() [3]int64 { return [...]int64{x.end.Records, x.end.RevisionLines, x.end.Links} }
-		next, err = walk.Run(from.Stage, counts, stages)
+		next, err = walk.Run(from.Stage, [3]*int64{&x.end.Records, &x.end.RevisionLines, &x.end.Links}, stages)
 	}
 	if err == nil && next == "" {
 		err = x.enc.Encode(x.end)
