@@ -35,8 +35,8 @@ func (q *Quota) Refuse(from, to Holding) error {
 	return nil
 }
 
-// A QuotaError is the cause of the TooLarge with which a store refuses a change, and a TokensError that of the Unavailable
-// with which a call of a language model is refused that would take a tenant beyond its tokens of the day.
+// A QuotaError is the cause of the TooLarge with which a store refuses a change, and a TokensError that of the
+// Unavailable with which a call of a language model is refused that would take a tenant beyond its tokens of the day.
 type (
 	QuotaError  = quota.Error
 	TokensError = quota.TokensError

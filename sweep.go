@@ -288,11 +288,12 @@ func (m *Memory) eachPage(ctx context.Context, w *leg.Walk, f Filter, page Page,
 			return err
 		}
 	}
-	return leg.Pages(w, all, mergedPlaces, Namespace.Key, func(some []Namespace, cursor string) ([]Record, string, error) {
+	list := func(some []Namespace, cursor string) ([]Record, string, error) {
 		f.Within, f.Exact, page.Cursor = some, true, cursor
 		page.Limit, page.MaxBytes = w.Room(page.Limit, page.MaxBytes)
 		return m.engine.store.Records(ctx, m.view.Tenant, f, page)
-	}, do)
+	}
+	return leg.Pages(w, all, mergedPlaces, Namespace.Key, list, do)
 }
 
 // RecordRefusal writes to the audit log of a tenant that one of its callers was refused what it may not do.

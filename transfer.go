@@ -81,7 +81,7 @@ type Exporter struct {
 // export does, but what was written between them.
 type ExportPart struct {
 	Kinds []Kind                                       // nothing else is read; none: all. What means something only together comes with any of its kinds
-	Keep  func(context.Context, *Record) (bool, error) // whether a memory that stands for itself goes into it; nil: all
+	Keep  func(context.Context, *Record) (bool, error) // a memory that stands for itself goes into it; nil: all
 
 	Cursor       string // of the part before; "" is the start
 	Lines, Bytes int    // the part ends when there are so many, with what is under way; 0: no bound
@@ -149,7 +149,7 @@ func (m *Memory) ExportPart(
 		return m.eachPage(ctx, walk, reach, page, func(records []Record) error { return x.links(ctx, reach, records) })
 	})
 	if err == nil {
-		next, err = walk.Run(from.Stage, func() [3]int64 { return [...]int64{x.end.Records, x.end.RevisionLines, x.end.Links} }, stages)
+		next, err = walk.Run(from.Stage, [3]*int64{&x.end.Records, &x.end.RevisionLines, &x.end.Links}, stages)
 	}
 	if err == nil && next == "" {
 		err = x.enc.Encode(x.end)

@@ -25,7 +25,7 @@ import (
 // text, so that no client writes its numbers in another way.
 type exported struct {
 	Lines   []string `json:"lines" nullable:"false" doc:"Each a JSON object; as lines of a file they are what loci export writes"`
-	LeftOut int64    `json:"left_out" doc:"How many memories lie where tools keep them and this does not look: see /v1/namespaces. Of an export in parts the first one says it"`
+	LeftOut int64    `json:"left_out" doc:"How many memories lie where tools keep them and this does not look: see /v1/namespaces. The first part of an export says it"`
 	Next    string   `json:"next_cursor,omitempty" doc:"More is left: goes on. Absent: the last line is that of the end"`
 }
 

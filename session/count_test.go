@@ -15,14 +15,15 @@ func (c *countedTokens) Count(text string) int { c.calls++; return len(strings.F
 // Name is part of [loci.Tokenizer].
 func (c *countedTokens) Name() string { return "words" }
 
-// Of a long conversation only as much is counted as decides something, and what is decided is the same.
+// A summary counts as much of a long conversation as decides something, and what is decided is the same.
 func TestOnlyWhatDecidesIsCounted(t *testing.T) {
 	before := countedBytes
 	t.Cleanup(func() { countedBytes = before })
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
 		counter := &countedTokens{}
-		o := SummaryOptions{ContextTokens: []int{100, 200, 1000, 4000, 100_000}[random.IntN(5)], Messages: 1 + random.IntN(8)}
+		room := []int{100, 200, 1000, 4000, 100_000}[random.IntN(5)]
+		o := SummaryOptions{ContextTokens: room, Messages: 1 + random.IntN(8)}
 		if err := o.check(); err != nil {
 			t.Fatal(err)
 		}

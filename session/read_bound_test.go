@@ -38,7 +38,8 @@ func TestPagesOfMessagesEndAtANumberOfBytes(t *testing.T) {
 				t.Errorf("%d messages", seen)
 			}
 		}
-		if page, err := session.Of(m).History(t.Context(), "s", session.HistoryQuery{Last: 20}); err != nil || len(page.Messages) != 20 {
+		page, err := session.Of(m).History(t.Context(), "s", session.HistoryQuery{Last: 20})
+		if err != nil || len(page.Messages) != 20 {
 			t.Errorf("the last %d, %v", len(page.Messages), err)
 		}
 	})

@@ -58,7 +58,7 @@ type Summarised struct {
 	Session string   `json:"session_id"`
 	Done    bool     `json:"done"`              // a new summary was stored
 	Summary *Summary `json:"summary,omitempty"` // the new one, or the one there is
-	Before  int      `json:"tokens_before"`     // of system messages, summary, and the messages after it; partly a guess where these have more than a megabyte
+	Before  int      `json:"tokens_before"`     // of system messages, summary, and what follows; of much, partly a guess
 	After   int      `json:"tokens_after"`
 }
 
@@ -102,7 +102,8 @@ func (s *Handle) Summarise(ctx context.Context, id string, o SummaryOptions) (Su
 	if err != nil {
 		return Summarised{}, err
 	}
-	w := &summarising{s: s, o: o, tokenizer: s.m.Settings().Tokenizer, st: st, out: Summarised{Session: id, Summary: st.body.Summary}}
+	w := &summarising{s: s, o: o, tokenizer: s.m.Settings().Tokenizer, st: st}
+	w.out = Summarised{Session: id, Summary: st.body.Summary}
 	if err := w.measure(ctx); err != nil {
 		return Summarised{}, err
 	}
@@ -170,8 +171,8 @@ const uncounted = -1
 // countedBytes is how much of a conversation is counted whatever there is to decide.
 var countedBytes = 1 << 20
 
-// countOpen counts the tokens of the open messages, of which the whole has so many bytes, and returns their sum. Of many
-// it counts the newest, until it is certain what is to be decided: either they alone exceed the threshold, and what is
+// countOpen counts the tokens of the open messages, which have so many bytes, and returns their sum. Of many it counts
+// the newest, until it is certain what is to be decided: either they alone exceed the threshold, and what is
 // older joins the summary whatever it takes; or nothing can, since no token is shorter than a byte. Then it guesses.
 func (w *summarising) countOpen(used, size int) (sum int) {
 	most := int(w.o.Threshold * float64(w.o.ContextTokens))

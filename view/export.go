@@ -18,8 +18,9 @@ func Export(
 	return n, err
 }
 
-// ExportPart writes a part of an [Export]: see [loci.Memory.ExportPart]. Kinds and Keep of the part must not be set, and the
-// query is the same for each part.
+// ExportPart writes a part of an [Export]: see [loci.Memory.ExportPart]. Kinds and Keep of the part must not be set,
+// and
+// the query is the same for each part.
 func ExportPart(
 	ctx context.Context, m *loci.Memory, w io.Writer, q Query, progress func(done int64), part loci.ExportPart,
 ) (n int64, next string, err error) {

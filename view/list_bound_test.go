@@ -15,7 +15,8 @@ import (
 func TestListsEndAtANumberOfBytes(t *testing.T) {
 	m := locitest.Bind(t, locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{}), "u")
 	for i := range 40 {
-		if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: fmt.Sprint(i, " ", strings.Repeat(fmt.Sprint("word", i, " "), 60))}); err != nil {
+		text := fmt.Sprint(i, " ", strings.Repeat(fmt.Sprint("word", i, " "), 60))
+		if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: text}); err != nil {
 			t.Fatal(err)
 		}
 	}

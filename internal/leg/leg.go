@@ -94,15 +94,16 @@ func (w *Walk) Room(records, bytes int) (int, int) {
 	return records, bytes
 }
 
-// Run runs the stages of a walk from one on. It returns the place where the next leg goes on; "": this was the last one.
-func (w *Walk) Run(from int, counts func() [3]int64, stages []func() error) (next string, err error) {
+// Run runs the stages of a walk from one on. It returns the place where the next leg goes on; "": this was the last.
+func (w *Walk) Run(from int, counts [3]*int64, stages []func() error) (next string, err error) {
 	for stage := from; stage < len(stages); stage++ {
 		err := stages[stage]()
 		if err == nil && stage < len(stages)-1 && w.full() {
 			stage, err = stage+1, errPause
 		}
 		if errors.Is(err, errPause) {
-			return (&Place{Stage: stage, Steps: w.steps, Counts: counts()}).String(), nil
+			place := Place{Stage: stage, Steps: w.steps, Counts: [3]int64{*counts[0], *counts[1], *counts[2]}}
+			return place.String(), nil
 		}
 		if w.goal = nil; err != nil {
 			return "", err

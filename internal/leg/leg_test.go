@@ -44,7 +44,8 @@ func (s *shelf) leg(out io.Writer, place string, lines, bytes, size int) (string
 	}
 	boxes := func() error {
 		for _, key := range s.places {
-			err := Slots(w, key, func(box *string) string { return *box }, func(from, cursor string) ([]string, string, error) {
+			label := func(box *string) string { return *box }
+			err := Slots(w, key, label, func(from, cursor string) ([]string, string, error) {
 				rest := slices.DeleteFunc(slices.Clone(s.boxes[key]), func(box string) bool { return box < from })
 				return page(rest, at(cursor), size)
 			}, func(box *string, inside bool) error {
@@ -71,7 +72,8 @@ func (s *shelf) leg(out io.Writer, place string, lines, bytes, size int) (string
 		return nil
 	}
 	loose := func() error {
-		return Pages(w, s.places, 3, func(key string) string { return key }, func(some []string, cursor string) ([]int, string, error) {
+		same := func(key string) string { return key }
+		return Pages(w, s.places, 3, same, func(some []string, cursor string) ([]int, string, error) {
 			var all []int
 			for _, key := range some {
 				all = append(all, s.loose[key]...)
@@ -87,7 +89,7 @@ func (s *shelf) leg(out io.Writer, place string, lines, bytes, size int) (string
 			return nil
 		})
 	}
-	next, err := w.Run(from.Stage, func() [3]int64 { return [3]int64{n} }, []func() error{loose, boxes, loose})
+	next, err := w.Run(from.Stage, [3]*int64{&n, new(int64), new(int64)}, []func() error{loose, boxes, loose})
 	if err == nil && next == "" {
 		err = write(fmt.Sprint("end ", n))
 	}
@@ -110,7 +112,9 @@ func TestLegsWriteTheWhole(t *testing.T) {
 	if next, err := s.leg(&whole, "", 0, 0, 2); next != "" || err != nil {
 		t.Fatal(next, err)
 	}
-	for _, c := range [][3]int{{1, 0, 1}, {1, 0, 5}, {2, 0, 3}, {7, 0, 2}, {50, 0, 4}, {1000, 0, 9}, {0, 1, 2}, {0, 60, 2}, {9, 40, 3}} {
+	for _, c := range [][3]int{
+		{1, 0, 1}, {1, 0, 5}, {2, 0, 3}, {7, 0, 2}, {50, 0, 4}, {1000, 0, 9}, {0, 1, 2}, {0, 60, 2}, {9, 40, 3},
+	} {
 		var got strings.Builder
 		place, legs := "", 0
 		for {
@@ -136,7 +140,7 @@ func TestLegsWriteTheWhole(t *testing.T) {
 // What changes between two legs neither stops the next one nor makes it write anything twice.
 func TestLegsAmongChanges(t *testing.T) {
 	for gone := range 4 {
-		s := &shelf{places: []string{"a", "b", "c", "d", "e"}, boxes: map[string][]string{}, things: map[string]int{}, loose: map[string][]int{}}
+		s := &shelf{places: []string{"a", "b", "c", "d", "e"}, boxes: map[string][]string{}, things: map[string]int{}}
 		for _, key := range s.places {
 			s.boxes[key] = []string{key + "1", key + "2", key + "3"}
 			s.things[key+"1"], s.things[key+"2"], s.things[key+"3"] = 3, 4, 5
@@ -185,12 +189,14 @@ func TestLegsAmongChanges(t *testing.T) {
 
 // A place is what a walk wrote, and nothing else.
 func TestPlacesAreChecked(t *testing.T) {
-	p := Place{Stage: 2, Steps: []Step{{From: "a", To: "b", Cursor: "c", Slot: []byte{0, 255}, Inside: true}}, Counts: [3]int64{1, 2, 3}}
+	step := Step{From: "a", To: "b", Cursor: "c", Slot: []byte{0, 255}, Inside: true}
+	p := Place{Stage: 2, Steps: []Step{step}, Counts: [3]int64{1, 2, 3}}
 	got, err := Parse(p.String())
 	if err != nil || got.String() != p.String() || string(got.Steps[0].Slot) != "\x00\xff" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range []string{"x", "!", "e30x", p.String() + "A", (&Place{Stage: -1}).String(), (&Place{Counts: [3]int64{0, -1}}).String()} {
+	early, few := Place{Stage: -1}, Place{Counts: [3]int64{0, -1}}
+	for _, bad := range []string{"x", "!", "e30x", p.String() + "A", early.String(), few.String()} {
 		if _, err := Parse(bad); err == nil {
 			t.Errorf("%q is a place", bad)
 		}

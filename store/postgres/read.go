@@ -29,7 +29,8 @@ func (s *Store) Records(
 		}
 		out, next = nil, ""
 		room := page.Room{Limit: limit, Bytes: p.MaxBytes}
-		return r.records(columns, &filter, after, p.Order, limit+1, room.First(limit+1), func(record *loci.Record) bool {
+		first := room.First(limit + 1)
+		return r.records(columns, &filter, after, p.Order, limit+1, first, func(record *loci.Record) bool {
 			shown := p.Shown(record)
 			if !room.Takes(&shown) {
 				next = page.RecordCursor(&out[len(out)-1], p.Order)

@@ -22,7 +22,8 @@ var linkCases = []testCase{
 			ids  []loci.ID
 			want []loci.Link
 		}{
-			{nil, nil}, {ids(4, 9), nil}, {ids(1, 1), []loci.Link{first, second}}, {ids(1, 2, 3, 9), []loci.Link{first, second, third, own}},
+			{nil, nil}, {ids(4, 9), nil}, {ids(1, 1), []loci.Link{first, second}},
+			{ids(1, 2, 3, 9), []loci.Link{first, second, third, own}},
 			{ids(3, 4, 1), []loci.Link{first, second, third}},
 		} {
 			got, err := b.store.Links(b.Context(), b.tenant, c.ids...)
