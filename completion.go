@@ -3,7 +3,6 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/loci-memory/loci/internal/fit"
@@ -61,22 +60,14 @@ type ledger struct {
 	today  fit.Day[ID]
 }
 
-// A ledgerEntry is the payload of a reservation, or of what a call took.
-type ledgerEntry struct {
-	Call   ID     `json:"call"`
-	Tokens int64  `json:"tokens"`
-	For    string `json:"for,omitempty"` // absent: consolidation
-}
-
 // left is what may still be reserved, and which budget says so.
 func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err error) {
 	day, err := l.day(ctx)
-	if err != nil {
-		return 0, "", err
+	if err == nil {
+		l.used = day
+		tokens, budget = fit.Left(l.perRun-l.spent, l.perDay-day)
 	}
-	l.used = day
-	tokens, budget = fit.Left(l.perRun-l.spent, l.perDay-day)
-	return tokens, budget, nil
+	return tokens, budget, err
 }
 
 // day sums the calls that were begun on the engine's day. It reads what the log has of them since it was asked last.
@@ -84,15 +75,10 @@ func (l *ledger) day(ctx context.Context) (tokens int64, err error) {
 	l.today.Begin(l.m.engine.now())
 	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}}
 	err = l.m.engine.eachEvent(ctx, l.m.view.Tenant, f, 100, func(e *Event) (more bool, err error) {
-		if counts, more := l.today.Counts(e.Seq, e.At); !counts {
-			return more, nil
+		if more, err = l.today.Take(e.Seq, e.At, e.Payload, e.Type == EventSpent); err != nil {
+			err = &Error{Code: Internal, Op: "read ledger", Err: err}
 		}
-		var entry ledgerEntry
-		if err := json.Unmarshal(e.Payload, &entry); err != nil {
-			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
-		}
-		l.today.Add(entry.Call, entry.Tokens, e.Type == EventSpent)
-		return true, nil
+		return more, err
 	})
 	if err == nil {
 		l.today.End()

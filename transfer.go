@@ -149,13 +149,8 @@ func (m *Memory) ExportPart(
 		return m.eachPage(ctx, walk, reach, page, func(records []Record) error { return x.links(ctx, reach, records) })
 	})
 	if err == nil {
-		next, err = walk.Run(from.Stage, [3]*int64{&x.end.Records, &x.end.RevisionLines, &x.end.Links}, stages)
-	}
-	if err == nil && next == "" {
-		err = x.enc.Encode(x.end)
-	}
-	if err == nil {
-		err = walk.Flush()
+		end := func() error { return x.enc.Encode(x.end) }
+		next, err = walk.Run(from.Stage, [3]*int64{&x.end.Records, &x.end.RevisionLines, &x.end.Links}, stages, end)
 	}
 	return x.end.Records - from.Counts[0] - x.Parts, next, err
 }

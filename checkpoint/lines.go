@@ -243,7 +243,7 @@ func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 		var v valueLine
 		err = read(&v)
 		t.values[r.ID] = Typed{v.Type, v.Data}
-		r.ID = loci.NewID() // a value may be there again: see [seenBefore]. No record will have the id
+		r.ID = t.m.NewID() // a value may be there again: see [seenBefore]. No record will have the id
 	case Kind:
 		in := &importing{place: r.Namespace, metadata: r.Attributes, createdAt: r.CreatedAt}
 		if err = read(&in.line); err == nil {

@@ -94,8 +94,9 @@ func (w *Walk) Room(records, bytes int) (int, int) {
 	return records, bytes
 }
 
-// Run runs the stages of a walk from one on. It returns the place where the next leg goes on; "": this was the last.
-func (w *Walk) Run(from int, counts [3]*int64, stages []func() error) (next string, err error) {
+// Run runs the stages of a walk from one on, and end behind the last, and flushes what was written. It returns the place
+// where the next leg goes on; "": this was the last.
+func (w *Walk) Run(from int, counts [3]*int64, stages []func() error, end func() error) (next string, err error) {
 	for stage := from; stage < len(stages); stage++ {
 		err := stages[stage]()
 		if err == nil && stage < len(stages)-1 && w.full() {
@@ -103,13 +104,16 @@ func (w *Walk) Run(from int, counts [3]*int64, stages []func() error) (next stri
 		}
 		if errors.Is(err, errPause) {
 			place := Place{Stage: stage, Steps: w.steps, Counts: [3]int64{*counts[0], *counts[1], *counts[2]}}
-			return place.String(), nil
+			return place.String(), w.Flush()
 		}
 		if w.goal = nil; err != nil {
 			return "", err
 		}
 	}
-	return "", nil
+	if err := end(); err != nil {
+		return "", err
+	}
+	return "", w.Flush()
 }
 
 // enter begins a list of a namespace, or of several: then key is "". It returns the step at which the list goes on;
