@@ -88,11 +88,9 @@ func (s *shelf) leg(out io.Writer, place string, lines, bytes, size int) (string
 			return nil
 		})
 	}
-	next, err := w.Run(from.Stage, [3]*int64{&n, new(int64), new(int64)}, []func() error{loose, boxes, loose}, func() error { return nil })
-	if err == nil && next == "" {
-		err = write(fmt.Sprint("end ", n))
-	}
-	return next, err
+	stages := []func() error{loose, boxes, loose}
+	end := func() error { return write(fmt.Sprint("end ", n)) }
+	return w.Run(from.Stage, [3]*int64{&n, new(int64), new(int64)}, stages, end)
 }
 
 // Legs of any length write what one walk does, and none is much longer than it may be.
