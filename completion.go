@@ -8,10 +8,9 @@ import (
 	"github.com/loci-memory/loci/internal/fit"
 )
 
-// A Completer is a language model that answers a prompt. It is safe for concurrent use
-// and bounds the time and the size of an answer itself. Its errors are *[Error]s: Invalid
-// for what the operator has to correct (a key, the name of the model); any other error
-// may be gone at the next call.
+// A Completer is a language model that answers a prompt. It is safe for concurrent use and bounds the time and the size
+// of an answer itself. Its errors are *[Error]s: Invalid for what the operator has to correct (a key, the name of the
+// model); any other error may be gone at the next call.
 type Completer interface {
 	Model() string // for messages and the audit log
 	Complete(ctx context.Context, p Prompt) (Completion, error)
@@ -41,8 +40,7 @@ type Usage struct {
 // Total is what counts against a budget.
 func (u Usage) Total() int64 { return u.PromptTokens + u.CompletionTokens }
 
-// EstimateTokens guesses how many tokens a text takes, rather too many than too few: see
-// [fit.Estimate].
+// EstimateTokens guesses how many tokens a text takes, rather too many than too few: see [fit.Estimate].
 func EstimateTokens(text string) int64 { return fit.Estimate(text) }
 
 // A ledger holds the tokens of one run and, through the audit log, those of all
@@ -141,8 +139,7 @@ func ask(ctx context.Context, model Completer, p Prompt, tokens int64) (Completi
 	return answer, err
 }
 
-// ask makes a call of a model within the budgets. Unavailable: they are used up, and
-// there was no call.
+// ask makes a call of a model within the budgets. Unavailable: they are used up, and there was no call.
 func (l *ledger) ask(ctx context.Context, model Completer, p Prompt) (Completion, error) {
 	tokens := EstimateTokens(p.System) + EstimateTokens(p.User)
 	cost := tokens + int64(p.MaxTokens)

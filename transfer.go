@@ -82,6 +82,8 @@ type Exporter struct {
 type ExportPart struct {
 	Kinds []Kind                                       // nothing else is read; none: all. What means something only together comes with any of its kinds
 	Keep  func(context.Context, *Record) (bool, error) // a memory that stands for itself goes into it; nil: all
+	// Narrow leaves out of a filter what Keep refuses, so that it is not read; nil: nothing.
+	Narrow func(*Filter)
 
 	Cursor       string // of the part before; "" is the start
 	Lines, Bytes int    // the part ends when there are so many, with what is under way; 0: no bound
@@ -134,6 +136,9 @@ func (m *Memory) ExportPart(
 	left := func(k Kind) bool { return len(part.Kinds) > 0 && !slices.Contains(part.Kinds, k) }
 	alone := slices.DeleteFunc(slices.Clone(m.engine.memoryKinds()), left)
 	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: alone, At: now, NotLive: true}
+	if part.Narrow != nil {
+		part.Narrow(&reach)
+	}
 	if part.Cursor == "" {
 		err = x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now})
 	}
@@ -144,10 +149,12 @@ func (m *Memory) ExportPart(
 		}
 	}
 	// Links come in a second run over the records, since either end of one may be the last record of all.
-	stages = append(stages, func() error {
-		page := Page{Limit: 500, MaxBytes: 32 << 20, NoText: part.Keep == nil}
-		return m.eachPage(ctx, walk, reach, page, func(records []Record) error { return x.links(ctx, reach, records) })
-	})
+	if len(reach.Kinds) > 0 { // none would be all of them
+		stages = append(stages, func() error {
+			page := Page{Limit: 500, MaxBytes: 32 << 20, NoText: part.Keep == nil}
+			return m.eachPage(ctx, walk, reach, page, func(records []Record) error { return x.links(ctx, reach, records) })
+		})
+	}
 	if err == nil {
 		end := func() error { return x.enc.Encode(x.end) }
 		next, err = walk.Run(from.Stage, [3]*int64{&x.end.Records, &x.end.RevisionLines, &x.end.Links}, stages, end)

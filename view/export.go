@@ -18,9 +18,8 @@ func Export(
 	return n, err
 }
 
-// ExportPart writes a part of an [Export]: see [loci.Memory.ExportPart]. Kinds and Keep of the part must not be set,
-// and
-// the query is the same for each part.
+// ExportPart writes a part of an [Export]: see [loci.Memory.ExportPart]. Kinds, Keep and Narrow of the part must not be
+// set, and the query is the same for each part.
 func ExportPart(
 	ctx context.Context, m *loci.Memory, w io.Writer, q Query, progress func(done int64), part loci.ExportPart,
 ) (n int64, next string, err error) {
@@ -65,9 +64,25 @@ func choose(m *loci.Memory, q Query, part *loci.ExportPart) error {
 		part.Kinds = []loci.Kind{""} // nothing is of this kind
 	}
 	s := selection{shapes: shapes(m), names: single, states: q.States}
+	part.Narrow = s.narrow
 	part.Keep = func(ctx context.Context, r *loci.Record) (bool, error) {
 		_, ok, err := s.entry(ctx, m, r, m.Now())
 		return ok, err
 	}
 	return nil
+}
+
+// narrow leaves out of a filter of all that stands for itself what is in no state that is asked for, where one list
+// has all that is.
+func (s *selection) narrow(f *loci.Filter) {
+	if len(f.Kinds) == 0 {
+		return
+	}
+	s.filter = *f
+	switch lists := s.filters(); len(lists) {
+	case 0:
+		f.Kinds = []loci.Kind{} // none of them is ever in such a state
+	case 1:
+		*f = lists[0]
+	}
 }
