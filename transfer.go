@@ -152,7 +152,8 @@ func (m *Memory) ExportPart(
 	if len(reach.Kinds) > 0 { // none would be all of them
 		stages = append(stages, func() error {
 			page := Page{Limit: 500, MaxBytes: 32 << 20, NoText: part.Keep == nil}
-			return m.eachPage(ctx, walk, reach, page, func(records []Record) error { return x.links(ctx, reach, records) })
+			links := func(records []Record) error { return x.links(ctx, reach, records) }
+			return m.eachPage(ctx, walk, reach, page, links)
 		})
 	}
 	if err == nil {
