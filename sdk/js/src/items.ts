@@ -1,5 +1,5 @@
 import { errorOfProblem, LociError } from "./errors.js";
-import { forPart, listed, parts, type CallOptions, type Transport } from "./transport.js";
+import { forPart, listed, parts, sizeOfText, type CallOptions, type Transport } from "./transport.js";
 import { shapes } from "./reply.js";
 
 /** A JSON object under a key of a namespace. */
@@ -81,7 +81,10 @@ const most = 250; // operations of a batch, as the server takes them
 const roomy = 30; // so many items always have room in one answer
 const mostBytes = 3 << 18; // of a batch; the server takes 1 MiB
 // How many bytes the server counts an operation as: a search costs more than a put.
-const counted = (op: ItemOperation | undefined, size: number): number => (op?.op === "search" || op?.op === "namespaces" ? Math.max(20 << 10, 16 * size) : size);
+const counted = (op: ItemOperation | undefined, text: string): number => {
+  const size = sizeOfText(text);
+  return op?.op === "search" || op?.op === "namespaces" ? Math.max(20 << 10, 16 * size) : size;
+};
 
 /** Items: LangGraph's key-value store, searched by meaning and by words. */
 export class Items {

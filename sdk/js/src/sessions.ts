@@ -1,5 +1,5 @@
 import type { Correction, NamedTime } from "./memories.js";
-import { forPart, listed, on, parts, segment, type CallOptions, type Transport } from "./transport.js";
+import { forPart, listed, on, parts, segment, sizeOfText, type CallOptions, type Transport } from "./transport.js";
 import { session as shape, shapes } from "./reply.js";
 
 /** A message in LangChain's stored form. */
@@ -190,7 +190,7 @@ export class Sessions {
    */
   async append(id: string, messages: NewMessage[], o: CallOptions = {}): Promise<Appended> {
     listed("messages", messages);
-    const cuts = parts(messages, batch, batchBytes);
+    const cuts = parts(messages, batch, batchBytes, (_, text) => sizeOfText(text));
     if (cuts.length > 1) forPart(o, messages.length - 1); // a key without room for the last part is refused before anything is sent
     let done: Appended | undefined;
     for (const [from, to] of cuts.length > 0 ? cuts : [[0, 0] as const]) {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from loci_memory.calls.call import Call, field, given, nothing, objects, part_key, parts, some_texts, texts
+from loci_memory.calls.call import Call, field, given, nothing, objects, part_key, parts, some_texts, texts, weighed
 from loci_memory.calls.form import NotOfForm
 from loci_memory.replies import BatchResults, Item, Items, Namespaces, Outcome
 
@@ -74,8 +74,9 @@ def batches(operations: Sequence[Mapping[str, Any]]) -> list[slice]:
     return parts(objects("operations", operations), OPERATIONS, BYTES, _counted)
 
 
-def _counted(op: Mapping[str, Any], size: int) -> int:
+def _counted(op: Mapping[str, Any], text: str) -> int:
     """How many bytes the server counts an operation as: a search costs more than a put."""
+    size = weighed(op, text)
     return max(20 << 10, 16 * size) if op.get("op") in ("search", "namespaces") else size
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from loci_memory.calls.call import JSON, Call, given, objects, part_key, parts, segment
+from loci_memory.calls.call import JSON, Call, given, objects, part_key, parts, segment, weighed
 from loci_memory.replies import (
     Appended,
     Cleared,
@@ -61,7 +61,7 @@ def append(id: str, messages: Sequence[Mapping[str, Any]]) -> Call[Appended]:
 def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> list[tuple[Call[Appended], str | None]]:
     """The appends that messages come to, each with its idempotency key; without messages one, which the server refuses."""
     messages = objects("messages", messages)
-    cuts = parts(messages, BATCH, BATCH_BYTES) or [slice(0, 0)]
+    cuts = parts(messages, BATCH, BATCH_BYTES, weighed) or [slice(0, 0)]
     return [(append(id, messages[cut]), part_key(key, cut.start) if cut.start else key) for cut in cuts]
 
 
