@@ -363,7 +363,7 @@ func TestTheTableOfOperationsIsComplete(t *testing.T) {
 		sessionOperations, checkpointOperations, treeOperations, upkeepOperations) {
 		have[op.method] = true
 	}
-	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase EraseFilter Episode Episodes Events Export Fact Facts History Items" +
+	for _, reads := range []string{"Memory: Checkpoints Connect ConnectorText Context CountErase EraseFilter Episode Episodes Events Export ExportPart Fact Facts History Items" +
 		" Links Revisions Rule Rules Search SearchMemories Sessions Stats Tree View" +
 		" At Complete Count Event Features Namespace Namespaces NewID Now Records" +
 		" ReviseValue SearchWhere Settings Touch Turn", // of features

@@ -3,16 +3,14 @@ package loci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/loci-memory/loci/internal/fit"
 )
 
-// A Completer is a language model that answers a prompt. It is safe for concurrent use
-// and bounds the time and the size of an answer itself. Its errors are *[Error]s: Invalid
-// for what the operator has to correct (a key, the name of the model); any other error
-// may be gone at the next call.
+// A Completer is a language model that answers a prompt. It is safe for concurrent use and bounds the time and the size
+// of an answer itself. Its errors are *[Error]s: Invalid for what the operator has to correct (a key, the name of the
+// model); any other error may be gone at the next call.
 type Completer interface {
 	Model() string // for messages and the audit log
 	Complete(ctx context.Context, p Prompt) (Completion, error)
@@ -42,8 +40,7 @@ type Usage struct {
 // Total is what counts against a budget.
 func (u Usage) Total() int64 { return u.PromptTokens + u.CompletionTokens }
 
-// EstimateTokens guesses how many tokens a text takes, rather too many than too few: see
-// [fit.Estimate].
+// EstimateTokens guesses how many tokens a text takes, rather too many than too few: see [fit.Estimate].
 func EstimateTokens(text string) int64 { return fit.Estimate(text) }
 
 // A ledger holds the tokens of one run and, through the audit log, those of all
@@ -61,22 +58,14 @@ type ledger struct {
 	today  fit.Day[ID]
 }
 
-// A ledgerEntry is the payload of a reservation, or of what a call took.
-type ledgerEntry struct {
-	Call   ID     `json:"call"`
-	Tokens int64  `json:"tokens"`
-	For    string `json:"for,omitempty"` // absent: consolidation
-}
-
 // left is what may still be reserved, and which budget says so.
 func (l *ledger) left(ctx context.Context) (tokens int64, budget string, err error) {
 	day, err := l.day(ctx)
-	if err != nil {
-		return 0, "", err
+	if err == nil {
+		l.used = day
+		tokens, budget = fit.Left(l.perRun-l.spent, l.perDay-day)
 	}
-	l.used = day
-	tokens, budget = fit.Left(l.perRun-l.spent, l.perDay-day)
-	return tokens, budget, nil
+	return tokens, budget, err
 }
 
 // day sums the calls that were begun on the engine's day. It reads what the log has of them since it was asked last.
@@ -84,15 +73,10 @@ func (l *ledger) day(ctx context.Context) (tokens int64, err error) {
 	l.today.Begin(l.m.engine.now())
 	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved, EventSpent}}
 	err = l.m.engine.eachEvent(ctx, l.m.view.Tenant, f, 100, func(e *Event) (more bool, err error) {
-		if counts, more := l.today.Counts(e.Seq, e.At); !counts {
-			return more, nil
+		if more, err = l.today.Take(e.Seq, e.At, e.Payload, e.Type == EventSpent); err != nil {
+			err = &Error{Code: Internal, Op: "read ledger", Err: err}
 		}
-		var entry ledgerEntry
-		if err := json.Unmarshal(e.Payload, &entry); err != nil {
-			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
-		}
-		l.today.Add(entry.Call, entry.Tokens, e.Type == EventSpent)
-		return true, nil
+		return more, err
 	})
 	if err == nil {
 		l.today.End()
@@ -155,8 +139,7 @@ func ask(ctx context.Context, model Completer, p Prompt, tokens int64) (Completi
 	return answer, err
 }
 
-// ask makes a call of a model within the budgets. Unavailable: they are used up, and
-// there was no call.
+// ask makes a call of a model within the budgets. Unavailable: they are used up, and there was no call.
 func (l *ledger) ask(ctx context.Context, model Completer, p Prompt) (Completion, error) {
 	tokens := EstimateTokens(p.System) + EstimateTokens(p.User)
 	cost := tokens + int64(p.MaxTokens)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/internal/fit"
 	"github.com/loci-memory/loci/internal/lesson"
 )
 
@@ -115,7 +116,7 @@ func (e *Engine) Consolidate(ctx context.Context, t Tenant, opts ConsolidateOpti
 func (e *Engine) ConsolidatedAt(ctx context.Context, t Tenant) (last time.Time, err error) {
 	f := EventFilter{Within: []Namespace{{}}, Types: []EventType{EventReserved}}
 	err = e.eachEvent(ctx, t, f, 100, func(event *Event) (more bool, err error) {
-		var entry ledgerEntry
+		var entry fit.Entry[ID]
 		if err := json.Unmarshal(event.Payload, &entry); err != nil {
 			return false, &Error{Code: Internal, Op: "read ledger", Err: err}
 		}

@@ -137,8 +137,7 @@ func (d *digestion) newFact(ctx context.Context, item *lesson.Item) (skip string
 	return d.store(ctx, draft, nil, item.Evidence)
 }
 
-// store adds a fact in place of an old one, if there is one. If the fact exists already,
-// store confirms it instead.
+// store adds a fact in place of an old one, if there is one. If the fact exists already, store confirms it instead.
 func (d *digestion) store(
 	ctx context.Context, draft *factDraft, old *Record, evidence []string,
 ) (skip string, err error) {

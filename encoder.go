@@ -11,8 +11,7 @@ type encoder struct {
 
 func newEncoder(e Embedder) *encoder { return &encoder{Caller: embedcall.For(e), embedder: e} }
 
-// space is the space of the embedder's vectors. Its dimensions are 0 until the embedder
-// knows them.
+// space is the space of the embedder's vectors. Its dimensions are 0 until the embedder knows them.
 func (c *encoder) space() Space { return Space{Model: c.embedder.Model(), Dims: c.embedder.Dims()} }
 
 // makes reports whether the encoder's vectors are of a space, as far as it knows.

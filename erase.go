@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/leg"
 )
 
 // Erase removes one memory by id: its text, passages, vectors, earlier states and links. The audit log keeps that it
@@ -117,7 +119,7 @@ func (m *Memory) EraseThese(
 // when the erase stops half way, no session is left without some of its messages.
 func (m *Memory) selectedIDs(ctx context.Context, f Filter) (ids []ID, err error) {
 	var others []ID
-	err = m.eachPage(ctx, f, Page{Limit: 1000, NoText: true}, func(records []Record) error {
+	err = m.eachPage(ctx, &leg.Walk{}, f, Page{Limit: 1000, NoText: true}, func(records []Record) error {
 		for i := range records {
 			owner, ok := m.engine.featureOf(records[i].Kind).(Eraser)
 			if ok && owner.Kinds()[0].Kind == records[i].Kind {

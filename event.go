@@ -129,8 +129,8 @@ type EventFilter struct {
 // About returns the entity that all the events are about, by which a store finds them without a look at others; one is
 // false if there may be several. What budgets are charged for is about none: the zero ID.
 func (f *EventFilter) About() (entity ID, one bool) {
-	charged := func(t EventType) bool { return t == EventReserved || t == EventSpent }
-	ofNone := len(f.Types) > 0 && !slices.ContainsFunc(f.Types, func(t EventType) bool { return !charged(t) })
+	other := func(t EventType) bool { return t != EventReserved && t != EventSpent }
+	ofNone := len(f.Types) > 0 && !slices.ContainsFunc(f.Types, other)
 	return f.Entity, ofNone || !f.Entity.IsZero()
 }
 

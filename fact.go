@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/attribute"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -212,6 +213,7 @@ func (d *factDraft) isKeyed() bool { return d.body.Subject != "" }
 // id. A text that only repeats memories in the form in which Loci shows them is not stored either. See [Stored] for
 // notes that resemble another one.
 func (m *Memory) StoreFact(ctx context.Context, in NewFact) (Stored, error) {
+	cores.RoomyStack()
 	draft, err := m.draft(in)
 	if err != nil {
 		return Stored{}, err

@@ -27,10 +27,9 @@ func (e *Engine) embed(ctx context.Context, t Tenant, r *Record) []Vectors {
 	return e.embedTexts(ctx, t, r.searched())
 }
 
-// embedTexts returns vectors of texts, in each space that is written: see
-// [Engine.writers]. All embedders are asked at once, so that two cost no more time than
-// one. An embedder that does not answer is left out: no write is refused because it lacks
-// a vector.
+// embedTexts returns vectors of texts, in each space that is written: see [Engine.writers]. All embedders are asked at
+// once, so that two cost no more time than one. An embedder that does not answer is left out: no write is refused
+// because it lacks a vector.
 func (e *Engine) embedTexts(ctx context.Context, t Tenant, texts []string) []Vectors {
 	if e.own == nil || len(texts) == 0 {
 		return nil

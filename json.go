@@ -21,8 +21,7 @@ func MarshalJSON(v any) ([]byte, error) {
 // differs from a known one by letter case is an error.
 func UnmarshalJSON(data []byte, v any) error { return jsonform.InWords(jsonguard.Unmarshal(data, v)) }
 
-// DecodeJSON reads one JSON value and nothing after it. It keeps numbers as
-// written, so that large integers stay exact.
+// DecodeJSON reads one JSON value and nothing after it. It keeps numbers as written, so that large integers stay exact.
 func DecodeJSON(data []byte) (any, error) {
 	v, err := jsonform.Decode(data)
 	return v, jsonform.InWords(err)
@@ -34,8 +33,7 @@ func EachJSON(value []byte, visit func(name string, element []byte) error) error
 	return jsonguard.Each(value, visit)
 }
 
-// CountJSON counts the elements of a list of valid JSON without decoding them, so that
-// a bound comes before the work.
+// CountJSON counts the elements of a list of valid JSON without decoding them, so that a bound comes before the work.
 func CountJSON(list []byte) int { return jsonguard.Count(list) }
 
 // ShowTime writes a time in the one form of Loci, such as 2026-01-02T03:04:05.678Z.

@@ -31,9 +31,9 @@ const module = "github.com/loci-memory/loci"
 // with a reason in ARCHITECTURE.md first.
 var mayImport = map[string][]string{
 	"": {
-		"internal/attribute", "internal/caller", "internal/condition", "internal/decay", "internal/embedcall",
-		"internal/fence", "internal/fit", "internal/generation", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/lesson",
-		"internal/maturity", "internal/mcpmemory", "internal/patience", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
+		"internal/attribute", "internal/caller", "internal/condition", "internal/cores", "internal/decay", "internal/embedcall",
+		"internal/fence", "internal/fit", "internal/generation", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/leg", "internal/lesson",
+		"internal/maturity", "internal/mcpmemory", "internal/patience", "internal/quota", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
 		"internal/sequence", "internal/shown", "internal/turn", "internal/when",
 	},
 	"internal/attribute":    {"internal/jsonform", "internal/jsonguard"},
@@ -50,6 +50,8 @@ var mayImport = map[string][]string{
 	"internal/fit":          {},
 	"internal/generation":   {},
 	"internal/intake":       {},
+	"internal/leg":          {},
+	"internal/quota":        {},
 	"internal/label":        {},
 	"internal/lesson":       {},
 	"internal/maturity":     {},

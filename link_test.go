@@ -11,7 +11,7 @@ import (
 // A store that tells of no links but the one it is asked for.
 type closedLinks struct{ loci.Store }
 
-func (closedLinks) Links(context.Context, loci.Tenant, loci.ID) ([]loci.Link, error) {
+func (closedLinks) Links(context.Context, loci.Tenant, ...loci.ID) ([]loci.Link, error) {
 	return nil, loci.Errorf(loci.Internal, "all links were read")
 }
 

@@ -3,7 +3,8 @@ package loci
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/loci-memory/loci/internal/quota"
 )
 
 // A Quota bounds what a tenant holds. 0: no bound.
@@ -12,19 +13,8 @@ type Quota struct {
 	Bytes   int64
 }
 
-// Holding is what a tenant holds, as a [Quota] counts it: every record, also those that are
-// not live, and the bytes of its text, heading, attributes and body. Earlier states,
-// vectors and events are not counted: the first follow from limits of their own.
-type Holding struct {
-	Records int64
-	Bytes   int64
-}
-
-// Add takes in a record.
-func (u *Holding) Add(text, data int64) { u.Records, u.Bytes = u.Records+1, u.Bytes+text+data }
-
-// Remove takes a record off.
-func (u *Holding) Remove(text, data int64) { u.Records, u.Bytes = u.Records-1, u.Bytes-text-data }
+// Holding is what a tenant holds, as a [Quota] counts it: see [quota.Holding].
+type Holding = quota.Holding
 
 // Sizes are the bytes of a record as a [Quota] counts them: of its text and heading, which a
 // change may leave as they are, and of the rest.
@@ -45,47 +35,30 @@ func (q *Quota) Refuse(from, to Holding) error {
 	return nil
 }
 
-// A QuotaError is the cause of the TooLarge with which a store refuses a change.
-type QuotaError struct {
-	Of          string // records or bytes
-	Limit, Used int64
-}
-
-// Error says which quota it is.
-func (e *QuotaError) Error() string {
-	return fmt.Sprintf("the quota of %d %s is used up: %d", e.Limit, e.Of, e.Used)
-}
+// A QuotaError is the cause of the TooLarge with which a store refuses a change, and a TokensError that of the
+// Unavailable with which a call of a language model is refused that would take a tenant beyond its tokens of the day.
+type (
+	QuotaError  = quota.Error
+	TokensError = quota.TokensError
+)
 
 func overQuota(of string, limit, used, wanted int64) error {
 	return &Error{
 		Code: TooLarge, Op: "apply",
 		Msg:      fmt.Sprintf("the tenant holds %d of its %d %s, and this would make it %d", used, limit, of, wanted),
 		Recovery: "Erase what you no longer need, or ask the operator for more: loci tenant limit.",
-		Err:      &QuotaError{of, limit, used},
+		Err:      &QuotaError{Of: of, Limit: limit, Used: used},
 	}
-}
-
-// A TokensError is the cause of the Unavailable with which a call of a language model is
-// refused that would take a tenant beyond its tokens of the day.
-type TokensError struct {
-	Limit, Used, Wanted int64
-	In                  time.Duration // until the next day (UTC) begins
-}
-
-// Error says how much of the limit is used.
-func (e *TokensError) Error() string {
-	return fmt.Sprintf("the limit of %d tokens a day is used up: %d", e.Limit, e.Used)
 }
 
 // refusal is the error for a call that may cost so many tokens, where the limit of the tenant leaves fewer.
 func (l *ledger) refusal(cost int64) error {
-	now := l.m.engine.now()
 	return &Error{
 		Code: Unavailable, Op: "complete",
 		Msg: fmt.Sprintf("the tenant has used %d of its %d tokens of language models today (UTC), and this call may take %d",
 			l.used, l.limit, cost),
 		Recovery: "Try again tomorrow, or ask the operator for more: loci tenant rate-limit, or limits.model_tokens_per_day.",
-		Err:      &TokensError{l.limit, l.used, cost, now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)},
+		Err:      &TokensError{Limit: l.limit, Used: l.used, Wanted: cost, In: quota.Tomorrow(l.m.engine.now())},
 	}
 }
 

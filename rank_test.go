@@ -279,11 +279,11 @@ func TestSignersByHand(t *testing.T) {
 		want        [4]float64
 	}{
 		"nobody is named":      {"What was planted?", nil, Hybrid, [4]float64{0.5, 0.5, 0.5, 0.5}},
-		"one of the two":       {"What did Ann plant?", nil, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
-		"by another name":      {"what did lee plant", nil, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
-		"with a typing error":  {"What did Annn plant?", corrected, Hybrid, [4]float64{0.58, 0.35, 0.5, 0.5}},
-		"a small word":         {"What did Will plant?", nil, Hybrid, [4]float64{0.5, 0.5, 0.35, 0.58}},
-		"both":                 {"What did Ann and Bo plant?", nil, Hybrid, [4]float64{0.58, 0.58, 0.58, 0.35}},
+		"one of the two":       {"What did Ann plant?", nil, Hybrid, [4]float64{0.58, 0.4, 0.5, 0.5}},
+		"by another name":      {"what did lee plant", nil, Hybrid, [4]float64{0.58, 0.4, 0.5, 0.5}},
+		"with a typing error":  {"What did Annn plant?", corrected, Hybrid, [4]float64{0.58, 0.4, 0.5, 0.5}},
+		"a small word":         {"What did Will plant?", nil, Hybrid, [4]float64{0.5, 0.5, 0.4, 0.58}},
+		"both":                 {"What did Ann and Bo plant?", nil, Hybrid, [4]float64{0.58, 0.58, 0.58, 0.4}},
 		"by words alone":       {"What did Ann plant?", nil, Keyword, [4]float64{0.5, 0.5, 0.5, 0.5}},
 		"a part of the name":   {"What is an annex?", nil, Hybrid, [4]float64{0.5, 0.5, 0.5, 0.5}},
 		"nothing is asked for": {"ok", nil, Hybrid, [4]float64{0.05, 0.05, 0.05, 0.05}},
@@ -427,14 +427,18 @@ func TestGeneralQueriesSayLess(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		long  float64
+		many  float64
 		times []NamedTime
 		want  float64
 	}{
-		{"my harbour", 1, nil, 0.5}, {"harbour", 0, nil, 0.5}, {"harbour", 1, nil, 0.35}, {"harbour", 1, then, 0.5},
+		{"my harbour", 1, 1, nil, 0.5}, {"harbour", 0, 1, nil, 0.5}, {"harbour", 1, 0, nil, 0.25},
+		{"harbour", 1, 1, nil, 0.175}, {"harbour", 1, 1, then, 0.5},
 	} {
 		p := knowing(1)
 		p.Text, p.Times = c.text, c.times
-		hits := []Hit{{ID: ID{1}, KeywordRank: 1, KeywordShare: 0.5, Covered: 1, Long: c.long, CreatedAt: at}}
+		hits := []Hit{{
+			ID: ID{1}, KeywordRank: 1, KeywordShare: 0.5, Covered: 1, Long: c.long, Many: c.many, CreatedAt: at,
+		}}
 		e := ranking(SearchOptions{})
 		if got := e.rank(hits, Hybrid, p)[0].sum; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%q, long %v, %d times: the sum is %v, want %v", c.text, c.long, len(c.times), got, c.want)

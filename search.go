@@ -365,7 +365,8 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		}
 		return nil
 	}
-	vector, known, err := c.Query(ctx, q.Text)
+	about := retrieval.Subject(q.Text)
+	vector, known, err := c.Query(ctx, about)
 	switch {
 	case err == nil && !p.active.IsZero() && c.space() != p.active: // only now it knows its dimensions
 		return m.probe(ctx, q, p)
@@ -375,7 +376,7 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 		p.scale, p.known = rank.Told(c.scale(e.opts.Search.Scale), known, strange)
 		// If it knows less, most words mean nothing to it, however rare they are.
 		if known >= 0.5 && c.Reweigh(q.Text) != nil {
-			p.Reweigh = func(weight func(string) float64) []float32 { return c.Reweigh(p.respelled(q.Text))(weight) }
+			p.Reweigh = func(weight func(string) float64) []float32 { return c.Reweigh(p.respelled(about))(weight) }
 		}
 		return nil
 	case q.Mode == Semantic || ctx.Err() != nil:

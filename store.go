@@ -74,8 +74,8 @@ type RecordLister interface {
 	// Revisions returns the earlier states of a record, newest first.
 	Revisions(ctx context.Context, t Tenant, id ID) ([]Revision, error)
 
-	// Links returns the links from or to a record, oldest first.
-	Links(ctx context.Context, t Tenant, id ID) ([]Link, error)
+	// Links returns the links from or to some records, 1000 at most, oldest first and each once.
+	Links(ctx context.Context, t Tenant, ids ...ID) ([]Link, error)
 
 	// Linked reports whether a link is there, whenever it was made, and looks at no other.
 	Linked(ctx context.Context, t Tenant, l Link) (bool, error)
@@ -389,9 +389,9 @@ type Hit struct {
 	// BM25 as one document among the sequences, and the Covered of its best passage.
 	Context, ContextCovered float64
 
-	// Long says how long the passages that are searched are on average: 0 up to 20 words, 1
-	// from 40 words on. It is the same for all hits of a search.
-	Long float64
+	// Long says how long the passages that are searched are on average: 0 up to 20 words, 1 from 40 words on. Many says
+	// how many they are: 0 up to 1,000, 1 from 5,000 on. Each is the same for all hits of a search.
+	Long, Many float64
 
 	// Text and Heading are those of the record, if the probe asks for texts.
 	Text, Heading string
@@ -421,8 +421,9 @@ const (
 
 // A Page asks for a part of a list.
 type Page struct {
-	Limit  int    // 1 to 1000; 0 means 100
-	Cursor string // from the page before; "" is the start
+	Limit    int    // 1 to 1000; 0 means 100
+	MaxBytes int    // of texts, attributes and bodies of a list of records, of which it holds one at least; 0: no bound
+	Cursor   string // from the page before; "" is the start
 
 	Order Order // of records; the same for every page of a list
 

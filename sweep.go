@@ -2,8 +2,9 @@ package loci
 
 import (
 	"context"
-	"slices"
 	"time"
+
+	"github.com/loci-memory/loci/internal/leg"
 )
 
 // A SweepReport says what upkeep did, or would do.
@@ -269,7 +270,7 @@ func (m *Memory) eraseOldest(ctx context.Context, f Filter, most int64) (n int64
 
 // each calls do for every record that a filter selects.
 func (m *Memory) each(ctx context.Context, f Filter, do func(*Record)) error {
-	return m.eachPage(ctx, f, Page{Limit: 1000}, func(records []Record) error {
+	return m.eachPage(ctx, &leg.Walk{}, f, Page{Limit: 1000}, func(records []Record) error {
 		for i := range records {
 			do(&records[i])
 		}
@@ -277,30 +278,22 @@ func (m *Memory) each(ctx context.Context, f Filter, do func(*Record)) error {
 	})
 }
 
-// eachPage calls do with all that a filter selects, a page at a time, until it fails. Where that is in many namespaces,
-// those of some come after those of others, in order of their keys: a page of all would be sorted out of all of them.
-func (m *Memory) eachPage(ctx context.Context, f Filter, page Page, do func([]Record) error) error {
-	for {
-		records, next, err := m.engine.store.Records(ctx, m.view.Tenant, f, page)
-		if err == nil && next != "" && page.Cursor == "" && !f.Exact {
-			reach := Filter{Within: f.Within, Kinds: f.Kinds, NotLive: true}
-			all, err := m.engine.store.Namespaces(ctx, m.view.Tenant, reach)
-			if err != nil || len(all) > mergedPlaces {
-				for some := range slices.Chunk(all, mergedPlaces) {
-					if f.Within, f.Exact = some, true; err == nil {
-						err = m.eachPage(ctx, f, page, do)
-					}
-				}
-				return err
-			}
-		}
-		if err == nil {
-			err = do(records)
-		}
-		if page.Cursor = next; err != nil || next == "" {
+// eachPage calls do with all that a filter selects, a page at a time, until it fails or the walk pauses. Where that is
+// in many namespaces, those of some come after those of others: a page of all would be sorted out of all of them.
+func (m *Memory) eachPage(ctx context.Context, w *leg.Walk, f Filter, page Page, do func([]Record) error) (err error) {
+	all := f.Within
+	if !f.Exact {
+		reach := Filter{Within: f.Within, Kinds: f.Kinds, NotLive: true}
+		if all, err = m.engine.store.Namespaces(ctx, m.view.Tenant, reach); err != nil {
 			return err
 		}
 	}
+	list := func(some []Namespace, cursor string) ([]Record, string, error) {
+		f.Within, f.Exact, page.Cursor = some, true, cursor
+		page.Limit, page.MaxBytes = w.Room(page.Limit, page.MaxBytes)
+		return m.engine.store.Records(ctx, m.view.Tenant, f, page)
+	}
+	return leg.Pages(w, all, mergedPlaces, Namespace.Key, list, do)
 }
 
 // RecordRefusal writes to the audit log of a tenant that one of its callers was refused what it may not do.

@@ -1,7 +1,6 @@
 package loci
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonform"
+	"github.com/loci-memory/loci/internal/leg"
 )
 
 // The export format: one JSON object a line. The first line is the header, then come the records, each
@@ -69,9 +69,24 @@ func (e *Engine) exportable(text string, attributes, body json.RawMessage) error
 type Exporter struct {
 	m        *Memory
 	enc      jsonform.Lines
-	progress func(done int64) // may be nil
+	walk     *leg.Walk
+	begun    ID // a record that an earlier part wrote, and in which it ended
+	progress func(done int64)
+	part     ExportPart
 	end      exportLine
 	Parts    int64 // of the records written: those that an import counts with another, such as the blocks of a file
+}
+
+// An ExportPart says what goes into an export, and how much of it into one part. Together the parts hold what one
+// export does, but what was written between them.
+type ExportPart struct {
+	Kinds []Kind                                       // nothing else is read; none: all. What means something only together comes with any of its kinds
+	Keep  func(context.Context, *Record) (bool, error) // a memory that stands for itself goes into it; nil: all
+	// Narrow leaves out of a filter what Keep refuses, so that it is not read; nil: nothing.
+	Narrow func(*Filter)
+
+	Cursor       string // of the part before; "" is the start
+	Lines, Bytes int    // the part ends when there are so many, with what is under way; 0: no bound
 }
 
 // exportedBody is the body of a record, with its times in the form of the export's others: bodies of older builds have
@@ -89,77 +104,114 @@ func exportedBody(r *Record) json.RawMessage {
 	default:
 		return r.Body
 	}
-	if err != nil {
-		return r.Body
+	if data, wrong := jsonform.Marshal(body); err == nil && wrong == nil && jsonform.SameNames(data, r.Body) {
+		return data
 	}
-	data, err := jsonform.Marshal(body)
-	if err != nil || !jsonform.SameNames(data, r.Body) { // it was made elsewhere, and stays as it was written
-		return r.Body
-	}
-	return data
+	return r.Body // it was made elsewhere, and stays as it was written
 }
 
 // Export writes the memories in and below the handle's namespace to w, those of some namespaces after those of others,
 // with the links between what it wrote, and returns how many an import of it counts. Features add theirs, such as
-// checkpoints. Of some kinds nothing else is read; none are all. What means something only together comes with any of
-// its kinds. It holds no more than a page of records and the earlier states of one of them. progress may be nil.
+// checkpoints. It holds no more than a page of records and the earlier states of one of them. progress may be nil.
 func (m *Memory) Export(ctx context.Context, w io.Writer, progress func(int64), kinds ...Kind) (n int64, err error) {
-	out := bufio.NewWriter(w)
+	n, _, err = m.ExportPart(ctx, w, progress, ExportPart{Kinds: kinds})
+	return n, err
+}
+
+// ExportPart writes a part of an export, and returns how many an import counts of it, and the cursor of the next part;
+// "": it was the last one. Parts cost what they hold.
+func (m *Memory) ExportPart(
+	ctx context.Context, w io.Writer, progress func(int64), part ExportPart,
+) (n int64, next string, err error) {
+	walk, from, err := leg.Begin(w, part.Cursor, part.Lines, part.Bytes)
+	if err != nil {
+		return 0, "", Errorf(Invalid, "cursor is not one that an export returned")
+	}
 	now := m.engine.now()
-	x := &Exporter{m: m, enc: jsonform.Lines{W: out}, progress: progress, end: exportLine{Type: "end"}}
-	left := func(k Kind) bool { return len(kinds) > 0 && !slices.Contains(kinds, k) }
+	x := &Exporter{m: m, enc: jsonform.Lines{W: walk}, walk: walk, progress: progress, part: part,
+		end: exportLine{Type: "end", Records: from.Counts[0], RevisionLines: from.Counts[1], Links: from.Counts[2]}}
+	if part.Keep == nil {
+		x.part.Keep = func(context.Context, *Record) (bool, error) { return true, nil }
+	}
+	left := func(k Kind) bool { return len(part.Kinds) > 0 && !slices.Contains(part.Kinds, k) }
 	alone := slices.DeleteFunc(slices.Clone(m.engine.memoryKinds()), left)
 	reach := Filter{Within: []Namespace{m.view.Namespace}, Kinds: alone, At: now, NotLive: true}
-	head := exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now}
-	if err := x.enc.Encode(head); err != nil {
-		return 0, err
+	if part.Narrow != nil {
+		part.Narrow(&reach)
 	}
-	if err := x.Each(ctx, m, reach, NewestFirst, x.Write); err != nil {
-		return x.end.Records - x.Parts, err
+	if part.Cursor == "" {
+		err = x.enc.Encode(exportLine{Type: "header", Format: ExportFormat, Version: ExportVersion, ExportedAt: now})
 	}
+	stages := []func() error{func() error { return x.Each(ctx, m, reach, NewestFirst, x.own) }}
 	for _, f := range m.engine.transferers() {
-		if !slices.ContainsFunc(f.Kinds(), func(k FeatureKind) bool { return !left(k.Kind) }) {
-			continue
-		}
-		if err := f.Lines(ctx, m, x); err != nil {
-			return x.end.Records - x.Parts, err
+		if slices.ContainsFunc(f.Kinds(), func(k FeatureKind) bool { return !left(k.Kind) }) {
+			stages = append(stages, func() error { return f.Lines(ctx, m, x) })
 		}
 	}
 	// Links come in a second run over the records, since either end of one may be the last record of all.
-	links := func(ctx context.Context, r *Record) error { return x.links(ctx, reach, r) }
-	if err := x.Each(ctx, m, reach, NewestFirst, links); err != nil {
-		return x.end.Records - x.Parts, err
+	if len(reach.Kinds) > 0 { // none would be all of them
+		stages = append(stages, func() error {
+			page := Page{Limit: 500, MaxBytes: 32 << 20, NoText: part.Keep == nil}
+			links := func(records []Record) error { return x.links(ctx, reach, records) }
+			return m.eachPage(ctx, walk, reach, page, links)
+		})
 	}
-	if err := x.enc.Encode(x.end); err != nil {
-		return x.end.Records - x.Parts, err
+	if err == nil {
+		end := func() error { return x.enc.Encode(x.end) }
+		next, err = walk.Run(from.Stage, [3]*int64{&x.end.Records, &x.end.RevisionLines, &x.end.Links}, stages, end)
 	}
-	return x.end.Records - x.Parts, out.Flush()
+	return x.end.Records - from.Counts[0] - x.Parts, next, err
 }
 
-// Each calls do for each record that a filter selects within reach of a handle, page by page, in the given order.
+// own writes a memory that stands for itself.
+func (x *Exporter) own(ctx context.Context, r *Record) error {
+	if kept, err := x.part.Keep(ctx, r); err != nil || !kept {
+		return err
+	}
+	return x.Write(ctx, r)
+}
+
+// Each calls do for each record that a filter selects within reach of a handle, in the given order. By slot, which is
+// for one namespace and kind, do may call it again: a part may end before each record, or within the list inside. In
+// other orders a part ends between pages. Whoever calls it for several namespaces in a row does so in the order of
+// their keys, and what it returns goes back as it is.
 func (x *Exporter) Each(
 	ctx context.Context, m *Memory, f Filter, order Order, do func(context.Context, *Record) error,
 ) error {
+	page := Page{Limit: 500, MaxBytes: 32 << 20, Order: order}
 	if err := m.inView(f); err != nil || f.Kinds != nil && len(f.Kinds) == 0 { // none, not all of them
 		return err
 	}
-	page := Page{Limit: intake.Page(m.engine.opts.Content.MaxBytes), Order: order}
-	return m.eachPage(ctx, f, page, func(records []Record) error {
-		for i := range records {
-			if err := do(ctx, &records[i]); err != nil {
-				return err
+	if !order.BySlot() {
+		return m.eachPage(ctx, x.walk, f, page, func(records []Record) (err error) {
+			for i := 0; i < len(records) && err == nil; i++ {
+				err = do(ctx, &records[i])
 			}
+			return err
+		})
+	}
+	slot := func(r *Record) string { return r.Slot }
+	return leg.Slots(x.walk, f.Within[0].Key(), slot, func(from, cursor string) ([]Record, string, error) {
+		f.Slots.From, page.Cursor = max(f.Slots.From, from), cursor
+		page.Limit, page.MaxBytes = x.walk.Room(page.Limit, page.MaxBytes)
+		return m.Records(ctx, f, page)
+	}, func(r *Record, inside bool) error {
+		if inside {
+			x.begun = r.ID
 		}
-		if x.progress != nil {
-			x.progress(x.end.Records - x.Parts)
-		}
-		return nil
+		return do(ctx, r)
 	})
 }
 
 // Write writes a record and its earlier states.
 func (x *Exporter) Write(ctx context.Context, r *Record) error {
-	x.end.Records++
+	if x.begun == r.ID && !r.ID.IsZero() {
+		x.begun = ID{}
+		return nil
+	}
+	if x.end.Records++; x.progress != nil {
+		x.progress(x.end.Records - x.Parts)
+	}
 	err := x.enc.Encode(exportLine{
 		Type: "record", ID: r.ID, Kind: r.Kind, Namespace: x.m.lineNamespace(r),
 		Slot: []byte(r.Slot), Version: int(r.Version), Live: r.Live, CreatedAt: r.CreatedAt,
@@ -178,45 +230,48 @@ func (x *Exporter) Write(ctx context.Context, r *Record) error {
 			continue
 		}
 		x.end.RevisionLines++
-		if err := x.enc.Encode(exportLine{
-			Type: "revision", ID: r.ID, Version: int(v.Version), UpdatedAt: v.UpdatedAt,
-			ReplacedAt: v.ReplacedAt, Text: v.Text, Tags: v.Tags, Attributes: v.Attributes,
-		}); err != nil {
+		err = x.enc.Encode(exportLine{Type: "revision", ID: r.ID, Version: int(v.Version), UpdatedAt: v.UpdatedAt,
+			ReplacedAt: v.ReplacedAt, Text: v.Text, Tags: v.Tags, Attributes: v.Attributes})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// links writes the links from a record to others in reach. A link out of reach would lead nowhere in another store.
-func (x *Exporter) links(ctx context.Context, reach Filter, r *Record) error {
-	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, r.ID)
-	if err != nil {
-		return err
+// links writes the links from some records to others in reach. A link out of reach would lead nowhere in another store.
+func (x *Exporter) links(ctx context.Context, reach Filter, records []Record) error {
+	var from []ID
+	for i := range records {
+		if kept, err := x.part.Keep(ctx, &records[i]); err != nil {
+			return err
+		} else if kept {
+			from = append(from, records[i].ID)
+		}
 	}
-	all = slices.DeleteFunc(all, func(l Link) bool { return l.From != r.ID })
-	for part := range slices.Chunk(all, intake.Page(x.m.engine.opts.Content.MaxBytes)) {
+	all, err := x.m.engine.store.Links(ctx, x.m.view.Tenant, from...)
+	all = slices.DeleteFunc(all, func(l Link) bool { return !slices.Contains(from, l.From) })
+	for part := range slices.Chunk(all, 500) {
 		var ends []ID
 		for _, l := range part {
 			ends = append(ends, l.To)
 		}
 		there, err := x.m.present(ctx, reach, ends)
+		for i := 0; i < len(part) && err == nil; i++ {
+			l, kept := part[i], false
+			if r := there[l.To]; r != nil {
+				kept, err = x.part.Keep(ctx, r)
+			}
+			if kept && err == nil {
+				x.end.Links++
+				err = x.enc.Encode(exportLine{Type: "link", From: l.From, LinkType: l.Type, To: l.To, CreatedAt: l.At})
+			}
+		}
 		if err != nil {
 			return err
 		}
-		for _, l := range part {
-			if _, ok := there[l.To]; !ok {
-				continue
-			}
-			x.end.Links++
-			if err := x.enc.Encode(exportLine{
-				Type: "link", From: l.From, LinkType: l.Type, To: l.To, CreatedAt: l.At,
-			}); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
+	return err
 }
 
 // present finds the records of up to 1000 ids that a filter selects.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,51 +45,87 @@ func (Feature) Lines(ctx context.Context, m *loci.Memory, x *loci.Exporter) erro
 		if err != nil {
 			return err
 		}
-		threads, err := Of(inner).heads(ctx, KindThread, loci.SlotRange{})
+		c, copies := Of(inner), map[string]bool{} // of the threads so far: whether it is a copy that has not ended
+		f.Within, f.Exact = []loci.Namespace{n}, true
+		err = x.Each(ctx, inner, f, loci.SlotAscending, func(ctx context.Context, r *loci.Record) error {
+			var b threadBody
+			if err := loci.ReadBody(r, &b); err != nil {
+				return err
+			}
+			if _, known := copies[b.Thread]; !known { // its root graph comes first, unless an earlier part had it
+				clear(copies)
+				root, err := c.at(ctx, KindThread, slotOf(b.Thread, ""), loci.Page{NoText: true})
+				if err != nil {
+					return err
+				}
+				var of threadBody
+				if root != nil {
+					err = loci.ReadBody(root, &of)
+				}
+				if copies[b.Thread] = of.Copy != nil; err != nil {
+					return err
+				}
+			}
+			if copies[b.Thread] { // what a copy has so far is no thread
+				return nil
+			}
+			return c.threadLines(ctx, x, b)
+		})
 		if err != nil {
 			return err
-		}
-		copied := ""
-		for i := range threads {
-			var b threadBody
-			if err := loci.ReadBody(&threads[i], &b); err != nil {
-				return err
-			}
-			if b.Copy != nil {
-				copied = b.Thread // what a copy that has not ended has so far is no thread; its root graph comes first
-			}
-			if b.Thread == copied {
-				continue
-			}
-			if err := Of(inner).threadLines(ctx, x, b); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
+// seenBefore is how many checkpoints before the one at which a part goes on are looked at for values that are written
+// already. One that only older ones refer to, as after a fork, is written again, which an import takes.
+const seenBefore = 1000
+
 // threadLines writes the checkpoints of a thread and namespace.
 func (c *Handle) threadLines(ctx context.Context, x *loci.Exporter, thread threadBody) error {
-	all, err := c.stored(ctx, thread.Thread, thread.Namespace)
-	if err != nil {
-		return err
-	}
-	written := map[loci.ID]bool{} // values
-	for i := range all {
-		q := Fetch{Thread: thread.Thread, Namespace: thread.Namespace, ID: all[i].ID}
-		found, err := c.fetch(ctx, q, func(r *loci.Record) (Fetched, error) { return c.fetched(ctx, r, written) })
-		if err != nil && loci.AsError(err).Code == loci.NotFound { // erased meanwhile
-			continue
+	var written map[loci.ID]bool // values
+	f := c.filter(Kind)
+	f.Slots = loci.SlotsBeginning(slotOf(thread.Thread, thread.Namespace))
+	return x.Each(ctx, c.m, f, loci.SlotAscending, func(ctx context.Context, r *loci.Record) (err error) {
+		if written == nil {
+			if written, err = c.valuesBefore(ctx, f.Slots.From, r.Slot); err != nil {
+				return err
+			}
+		}
+		found, err := c.fetched(ctx, r, written)
+		if errors.Is(err, errErased) { // it or some of its values went meanwhile
+			if r, err = c.at(ctx, Kind, r.Slot, loci.Page{}); err != nil || r == nil {
+				return err
+			}
+			if found, err = c.fetched(ctx, r, written); errors.Is(err, errErased) {
+				return nil
+			}
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.checkpointLines(ctx, x, all[i].record.ID, &found, written); err != nil {
-			return err
+		return c.checkpointLines(ctx, x, r.ID, &found, written)
+	})
+}
+
+// valuesBefore are the values of the last checkpoints of a graph before a slot.
+func (c *Handle) valuesBefore(ctx context.Context, from, to string) (map[loci.ID]bool, error) {
+	f := c.filter(Kind)
+	f.Slots = loci.SlotRange{From: from, To: to}
+	page := loci.Page{Limit: seenBefore, NoText: true, Order: loci.SlotDescending}
+	records, _, err := c.records(ctx, f, page)
+	written := map[loci.ID]bool{}
+	for i := range records {
+		s, err := readCheckpoint(&records[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range s.Values {
+			written[id] = true
 		}
 	}
-	return nil
+	return written, err
 }
 
 func (c *Handle) checkpointLines(
@@ -206,6 +243,7 @@ func (t *taker) Take(d *loci.Imported) (kept bool, err error) {
 		var v valueLine
 		err = read(&v)
 		t.values[r.ID] = Typed{v.Type, v.Data}
+		r.ID = t.m.NewID() // a value may be there again: see [seenBefore]. No record will have the id
 	case Kind:
 		in := &importing{place: r.Namespace, metadata: r.Attributes, createdAt: r.CreatedAt}
 		if err = read(&in.line); err == nil {

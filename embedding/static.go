@@ -271,11 +271,19 @@ func (m *staticModel) add(row []float32, word []int32, times float32) {
 // a zero or an infinite one stays as it is. Squares of float32 are exact in float64,
 // and four sums in a fixed order give the same bits anywhere.
 func normalize(row []float32) bool {
-	var squares [4]float64
-	for i, x := range row {
-		squares[i&3] += float64(float64(x) * float64(x))
+	var a, b, c, d float64
+	rest := row
+	for len(rest) >= 4 { // an array of sums would be read and written in memory
+		a += float64(float64(rest[0]) * float64(rest[0]))
+		b += float64(float64(rest[1]) * float64(rest[1]))
+		c += float64(float64(rest[2]) * float64(rest[2]))
+		d += float64(float64(rest[3]) * float64(rest[3]))
+		rest = rest[4:]
 	}
-	sum := squares[0] + squares[1] + squares[2] + squares[3]
+	for i, sum := range []*float64{&a, &b, &c}[:len(rest)] {
+		*sum += float64(float64(rest[i]) * float64(rest[i]))
+	}
+	sum := a + b + c + d
 	if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return false
 	}

@@ -81,10 +81,10 @@ func (w *watchedStore) Revisions(ctx context.Context, t loci.Tenant, id loci.ID)
 }
 
 // Links implements [loci.RecordLister].
-func (w *watchedStore) Links(ctx context.Context, t loci.Tenant, id loci.ID) (found []loci.Link, err error) {
+func (w *watchedStore) Links(ctx context.Context, t loci.Tenant, ids ...loci.ID) (found []loci.Link, err error) {
 	ctx, end := calls(ctx, "links")
 	defer func() { end(err) }()
-	return w.Store.Links(ctx, t, id)
+	return w.Store.Links(ctx, t, ids...)
 }
 
 // Linked implements [loci.RecordLister].

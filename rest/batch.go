@@ -19,6 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonguard"
 	"github.com/loci-memory/loci/internal/problem"
 )
@@ -97,28 +98,29 @@ type outcome struct {
 	Error      *problem.Problem `json:"error,omitempty" doc:"Why the operation was not done"`
 }
 
-// maxBatchBytes bounds the operations of a batch, as JSON, so that all of them cost less
-// than a second. A single one may have what its own route takes.
-const maxBatchBytes = 2 << 20
+// maxBatchBytes bounds the operations of a batch, as JSON in which what is not ASCII counts twice, so that all of them
+// cost less than a second. A single one may have what its own route takes.
+const maxBatchBytes = 1 << 20
 
 // A search looks at each word of its query and, however short that is, at what is stored; a put only writes. So
 // batches have 51 searches and lists of namespaces at most, of 64 KiB.
 const (
-	searchFactor = 32       // for each byte of a put
-	leastSearch  = 40 << 10 // bytes that a short one counts as
+	searchFactor = 16       // for each byte of a put
+	leastSearch  = 20 << 10 // bytes that a short one counts as
 )
 
 // size is how many bytes an operation counts as.
 func (o *operation) size() int {
+	size := intake.SizeOfText([]byte(o.raw))
 	if o.op == "search" || o.op == "namespaces" {
-		return max(leastSearch, searchFactor*len(o.raw))
+		return max(leastSearch, searchFactor*size)
 	}
-	return len(o.raw)
+	return size
 }
 
 type batchInput struct {
 	Body struct {
-		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"250" doc:"2 MiB of them together; a search or a list of namespaces counts 32 times, and as 40 KiB at least"`
+		Operations []operation `json:"operations" nullable:"false" minItems:"1" maxItems:"250" doc:"1 MiB of them together, of which what is not ASCII counts twice; a search or a list of namespaces counts 16 times, and as 20 KiB at least"`
 	} `nameHint:"Batch"`
 }
 
@@ -209,8 +211,8 @@ func checkBatch(operations []operation) error {
 		size += operations[i].size()
 	}
 	if size > maxBatchBytes && len(operations) > 1 {
-		return loci.Errorf(loci.TooLarge, "operations have %d bytes, of which a search or a list of namespaces counts %d times and "+
-			"as %d at least; the limit is %d: send several batches", size, searchFactor, leastSearch, maxBatchBytes)
+		return loci.Errorf(loci.TooLarge, "operations have %d bytes, of which what is not ASCII counts twice, and a search or a list "+
+			"of namespaces %d times and as %d at least; the limit is %d: send several batches", size, searchFactor, leastSearch, maxBatchBytes)
 	}
 	return nil
 }

@@ -138,6 +138,12 @@ func searches(n int, query string) string {
 	return `{"operations":[` + strings.Repeat(one+",", n-1) + one + `]}`
 }
 
+// said are so many messages of so many bytes.
+func said(n, size int) string {
+	one := `{"role":"user","content":"` + strings.Repeat("x", size) + `"}`
+	return `{"messages":[` + strings.Repeat(one+",", n-1) + one + `]}`
+}
+
 // What is beyond a bound is refused, and the reply is short whatever was sent.
 func TestBoundsOfRequests(t *testing.T) {
 	locitest.Unshared(t)
@@ -161,12 +167,17 @@ func TestBoundsOfRequests(t *testing.T) {
 		{"POST", "/v1/recall", `{"topic":"` + strings.Repeat("x", 16<<10+1) + `"}`, 413, "has 16385 bytes"},
 		{"POST", "/v1/items/batch", gets(250), 200, `"op":"get"`},
 		{"POST", "/v1/items/batch", gets(251), 400, "body.operations has too many entries: send at most 250"},
-		{"POST", "/v1/items/batch", puts(2, 1<<20-200), 200, `"op":"put"`},
-		{"POST", "/v1/items/batch", puts(2, 1<<20), 413, "operations have 2097288 bytes"},
+		{"POST", "/v1/items/batch", puts(2, 1<<19-200), 200, `"op":"put"`},
+		{"POST", "/v1/items/batch", strings.ReplaceAll(puts(2, 1<<17), "xx", "éé"), 413, "of which what is not ASCII counts twice"},
+		{"POST", "/v1/sessions/s/messages", said(2, 1<<19-100), 200, `"count":2`},
+		{"POST", "/v1/sessions/s/messages", said(2, 1<<19), 413, "the limit is 1048576: append them in several calls"},
+		{"POST", "/v1/sessions/s/messages", strings.ReplaceAll(said(2, 1<<17), "x", "é"), 413, "of which what is not ASCII counts twice"},
+		{"POST", "/v1/sessions/s/messages", strings.ReplaceAll(said(1, 1<<19-100), "x", "é"), 200, `"count":1`},
+		{"POST", "/v1/items/batch", puts(2, 1<<19), 413, "operations have 1048712 bytes"},
 		{"POST", "/v1/items/batch", searches(51, "q"), 200, `"op":"search"`},
-		{"POST", "/v1/items/batch", searches(52, "q"), 413, "as 40960 at least; the limit is 2097152: send several batches"},
+		{"POST", "/v1/items/batch", searches(52, "q"), 413, "as 20480 at least; the limit is 1048576: send several batches"},
 		{"POST", "/v1/items/batch", searches(4, strings.Repeat("q ", 8000)), 200, `"op":"search"`},
-		{"POST", "/v1/items/batch", searches(5, strings.Repeat("q ", 8000)), 413, "counts 32 times"},
+		{"POST", "/v1/items/batch", searches(5, strings.Repeat("q ", 8000)), 413, "a list of namespaces 16 times"},
 		{"POST", "/v1/items/batch", strings.ReplaceAll(strings.ReplaceAll(searches(52, "q"), `,"query":"q"`, ""),
 			`"search","namespace_prefix":[]`, `"namespaces"`), 413, "a list of namespaces"},
 		{"POST", "/v1/items/batch", searches(1, strings.Repeat("q", 16<<10)), 200, `"op":"search"`},

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonform"
 	"github.com/loci-memory/loci/session"
 )
@@ -251,11 +252,19 @@ func (a *API) messageRoutes() {
 		detail: "Of the notes, and of the messages of the session that the model does not see."}, a.retrieve)
 }
 
+// maxAppendBytes bounds the messages of one append, as JSON in which what is not ASCII counts twice, so that all of them cost
+// less than a second. A single one may be as long as a message may be.
+const maxAppendBytes = 1 << 20
+
 func (a *API) appendMessages(ctx context.Context, c *caller, in *appendMessages) (*struct{ Body appended }, error) {
 	return within(a, c, func(m *loci.Memory) (*struct{ Body appended }, error) {
 		read, err := session.ParseMessages(in.Body.Messages.RawMessage)
 		if err != nil {
 			return nil, err
+		}
+		if size := intake.SizeOfText([]byte(in.Body.Messages.RawMessage)); size > maxAppendBytes && len(read) > 1 {
+			return nil, loci.Errorf(loci.TooLarge, "messages have %d bytes, of which what is not ASCII counts twice; the limit is %d: "+
+				"append them in several calls", size, maxAppendBytes)
 		}
 		done, err := session.Of(m).Append(ctx, in.ID, read)
 		return &struct{ Body appended }{appended{

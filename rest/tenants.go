@@ -177,7 +177,7 @@ func (a *API) exportTenant(_ context.Context, c *caller, in *oneTenant) (*huma.S
 			lines := &lineList{out: out}
 			_, err := api.Export(hc.Context(), by, in.Tenant, lines, nil)
 			if err == nil {
-				err = lines.end(0)
+				err = lines.end(0, "")
 			}
 			a.breakOff(r, out, c, err)
 		}}, nil

@@ -2,8 +2,10 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -23,13 +25,22 @@ import (
 // text, so that no client writes its numbers in another way.
 type exported struct {
 	Lines   []string `json:"lines" nullable:"false" doc:"Each a JSON object; as lines of a file they are what loci export writes"`
-	LeftOut int64    `json:"left_out" doc:"How many memories lie where tools keep them and this does not look: see /v1/namespaces"`
+	LeftOut int64    `json:"left_out" doc:"How many memories lie where tools keep them and this does not look: see /v1/namespaces. The first part of an export says it"`
+	Next    string   `json:"next_cursor,omitempty" doc:"More is left: goes on. Absent: the last line is that of the end"`
 }
+
+// What one reply of an export holds, about, so that it costs a part of a second.
+const (
+	exportLines = 10_000
+	exportBytes = 8 << 20
+)
 
 type (
 	exportInput struct {
-		Kind  []loci.Kind  `query:"kind,explode" maxItems:"16" doc:"Only of this kind; may be repeated. A session comes with its messages"`
-		State []view.State `query:"state,explode" maxItems:"6" doc:"Only notes, facts, rules, episodes and items in this state, and with live all others; may be repeated"`
+		Limit  int          `query:"limit" minimum:"1" maximum:"10000" doc:"The reply ends behind about so many lines, or 8 MiB of them, and goes on with next_cursor. Absent: all lines, of which there may be no more"`
+		Cursor string       `query:"cursor" maxLength:"20000" doc:"The next_cursor of the part before; kind and state are the same for each part"`
+		Kind   []loci.Kind  `query:"kind,explode" maxItems:"16" doc:"Only of this kind; may be repeated. A session comes with its messages"`
+		State  []view.State `query:"state,explode" maxItems:"6" doc:"Only notes, facts, rules, episodes and items in this state, and with live all others; may be repeated"`
 	}
 	importInput struct {
 		Body struct {
@@ -43,7 +54,8 @@ func (a *API) transferRoutes() {
 	reply := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[exported]())
 	route(a, endpoint{
 		method: http.MethodGet, path: "/v1/export", id: "export_memories", summary: "Export memories", scope: loci.ScopeRead, reply: reply,
-		detail: "With history, links, and all that belongs to a session, a file or a thread. A reply that does not end in its closing brace is not whole.",
+		detail: "With history, links, and all that belongs to a session, a file or a thread. With limit it comes in parts, whose lines are an export together; what is written between two parts may be in it or not. " +
+			"Without limit an export of more than one part is 413, too_large. A reply that does not end in its closing brace is not whole.",
 	}, a.export)
 	route(a, endpoint{
 		method: http.MethodPost, path: "/v1/import", id: "import_memories", summary: "Import memories", scope: loci.ScopeWrite, blob: true,
@@ -84,25 +96,41 @@ func checkLines(list []byte) error {
 }
 
 // export sends memories while they are read. What fails before the first byte is a problem,
-// what fails later breaks the connection off.
+// what fails later breaks the connection off. Whoever does not say that he goes on gets all of it or nothing: he would
+// take a part for the whole.
 func (a *API) export(ctx context.Context, c *caller, in *exportInput) (*huma.StreamResponse, error) {
 	return within(a, c, func(m *loci.Memory) (*huma.StreamResponse, error) {
-		places, err := a.outside(ctx, c, m)
-		if err != nil {
-			return nil, err
-		}
 		var left int64
-		for _, p := range places {
-			left += p.Total
+		if in.Cursor == "" {
+			places, err := a.outside(ctx, c, m)
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range places {
+				left += p.Total
+			}
 		}
 		return &huma.StreamResponse{Body: func(hc huma.Context) {
 			r, w := humago.Unwrap(hc)
 			w.Header().Set("Content-Type", "application/json")
 			out := &begun{ResponseWriter: w}
+			part := loci.ExportPart{Cursor: in.Cursor, Lines: cmp.Or(in.Limit, exportLines), Bytes: exportBytes}
 			lines := &lineList{out: out}
-			_, err := view.Export(ctx, m, lines, view.Query{Kinds: in.Kind, States: in.State}, nil)
+			var kept bytes.Buffer
+			whole := in.Limit == 0 && in.Cursor == ""
+			if whole {
+				lines.out = &kept
+			}
+			_, next, err := view.ExportPart(ctx, m, lines, view.Query{Kinds: in.Kind, States: in.State}, nil, part)
+			if err == nil && whole && next != "" {
+				err = &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf("the export has more than %d lines or %d bytes, the limit of one reply", exportLines, exportBytes),
+					Recovery: "Ask with limit, and with cursor for what follows, as the clients do, or use loci export."}
+			}
 			if err == nil {
-				err = lines.end(left)
+				err = lines.end(left, next)
+			}
+			if err == nil {
+				_, err = kept.WriteTo(out)
 			}
 			a.breakOff(r, out, c, err)
 		}}, nil
@@ -138,10 +166,10 @@ func (l *lineList) Write(p []byte) (int, error) {
 }
 
 // end ends the list.
-func (l *lineList) end(left int64) error {
-	number, err := json.Marshal(left)
-	if err == nil {
-		_, err = l.out.Write([]byte(`],"left_out":` + string(number) + "}"))
+func (l *lineList) end(left int64, next string) error {
+	if next != "" {
+		next = `,"next_cursor":"` + next + `"`
 	}
+	_, err := fmt.Fprintf(l.out, `],"left_out":%d%s}`, left, next)
 	return err
 }

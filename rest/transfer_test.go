@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -169,5 +170,122 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 	b.send("POST", "/v1/tools/manage_memory", `{"content":"The office closes at six."}`)
 	if e := exportOf(t, b.send("GET", "/v1/export", "")); e.LeftOut != 1 || strings.Contains(strings.Join(e.Lines, ""), "office") {
 		t.Errorf("exported: %+v", e)
+	}
+}
+
+// exportParts is an export in parts of about so many lines, and how many parts there were.
+func exportParts(t *testing.T, b *bench, query string, limit int) (whole exported, parts int) {
+	t.Helper()
+	for cursor := ""; ; parts++ {
+		path := fmt.Sprintf("/v1/export?limit=%d%s", limit, query)
+		if cursor != "" {
+			path += "&cursor=" + cursor
+		}
+		part := exportOf(t, b.send("GET", path, ""))
+		whole.Lines, whole.LeftOut = append(whole.Lines, part.Lines...), whole.LeftOut+part.LeftOut
+		if part.Next == cursor && part.Next != "" || len(part.Lines) == 0 {
+			t.Fatalf("part %d has %d lines and goes on at %q, as the one before", parts, len(part.Lines), cursor)
+		}
+		if cursor = part.Next; cursor == "" {
+			return whole, parts + 1
+		}
+	}
+}
+
+// fill stores memories of every kind, in several places, with earlier states and links.
+func fill(t *testing.T, b *bench) {
+	t.Helper()
+	send := func(method, path, body string) reply {
+		t.Helper()
+		r := b.send(method, path, body)
+		if r.status >= 300 {
+			t.Fatalf("%s %s %.200s: %d %s", method, path, body, r.status, r.body)
+		}
+		return r
+	}
+	var ids []string
+	for i := range 12 {
+		var note struct{ ID string }
+		_ = json.Unmarshal([]byte(send("POST", "/v1/notes", fmt.Sprintf(`{"content":"Note %d of the trip to Rome."}`, i)).body), &note)
+		ids = append(ids, note.ID)
+		send("PUT", "/v1/items", fmt.Sprintf(`{"namespace":["docs","n%d"],"key":"k","value":{"n":%d}}`, i, i))
+		send("PUT", "/v1/files/content", fmt.Sprintf(`{"path":"/d%d/a.md","content":"%s"}`, i%3, strings.Repeat(fmt.Sprint("Rome ", i, " in May. "), 400)))
+	}
+	for i, id := range ids[1:] {
+		send("PATCH", "/v1/notes/"+id, fmt.Sprintf(`{"content":"Note %d was changed."}`, i))
+		send("POST", "/v1/memories/"+id+"/links", `{"link_type":"related_to","to":"`+ids[0]+`"}`)
+	}
+	for s := range 3 {
+		for i := range 4 {
+			send("POST", fmt.Sprintf("/v1/sessions/chat%d/messages", s), fmt.Sprintf(`{"messages":[{"role":"user","content":"Where do I sit, %d?"},{"role":"assistant","content":"There."}]}`, i))
+		}
+	}
+	for thread := range 2 {
+		parent := ""
+		for i := range 5 {
+			send("PUT", "/v1/checkpoints", fmt.Sprintf(`{"thread_id":"t%d","checkpoint_id":"c%d"%s,"checkpoint":{"type":"json","data":"e30="},"metadata":{"step":%d},`+
+				`"channel_values":{"a":{"type":"json","data":"MQ=="},"b":{"type":"json","data":"Mg=="}},"channel_versions":{"a":"%d","b":"1"}}`, thread, i, parent, i, i))
+			send("POST", "/v1/checkpoints/writes", fmt.Sprintf(`{"thread_id":"t%d","checkpoint_id":"c%d","writes":[{"task_id":"x","idx":0,"channel":"a","value":{"type":"json","data":"MQ=="}}]}`, thread, i))
+			parent = fmt.Sprintf(`,"parent_checkpoint_id":"c%d"`, i)
+		}
+	}
+}
+
+// TestExportInParts: parts of any size hold what one reply does, line by line, and an import of them gives the same.
+func TestExportInParts(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b := newBench(t, s, nil)
+		fill(t, b)
+		for _, query := range []string{"", "&kind=session", "&kind=note&kind=thread", "&state=superseded", "&state=live", "&kind=item"} {
+			whole := exportOf(t, b.send("GET", "/v1/export?"+strings.TrimPrefix(query, "&"), ""))
+			for _, limit := range []int{1, 3, 7, 40, 10_000} {
+				got, parts := exportParts(t, b, query, limit)
+				if !slices.Equal(got.Lines[1:], whole.Lines[1:]) || got.LeftOut != whole.LeftOut {
+					t.Fatalf("%s in %d parts of %d: %d lines, %d in one", query, parts, limit, len(got.Lines), len(whole.Lines))
+				}
+				if least := len(whole.Lines) / (limit + 9); parts < least || limit == 10_000 && parts != 1 {
+					t.Errorf("%s: %d parts of %d lines for %d", query, parts, limit, len(whole.Lines))
+				}
+			}
+		}
+		whole, _ := exportParts(t, b, "", 5)
+		other := newBench(t, s, func(o *Options) { o.Principal = principal(t, "bob") })
+		if r := other.send("POST", "/v1/import", importing(t, whole.Lines)); r.status != http.StatusOK || !strings.Contains(r.body, `"existing":0,"conflicts":0`) {
+			t.Errorf("import: %d %s", r.status, r.body)
+		}
+		if again := exportOf(t, other.send("GET", "/v1/export", "")); len(again.Lines) != len(whole.Lines) {
+			t.Errorf("%d lines became %d", len(whole.Lines), len(again.Lines))
+		}
+	})
+}
+
+// TestExportIsBounded: one reply holds so much and no more. Who asks for all of it is told so before the first byte.
+func TestExportIsBounded(t *testing.T) {
+	b := newBench(t, memory.Open(), nil)
+	for i := range 45 {
+		value := `{"n":"` + strings.Repeat("x", 200_000) + `"}`
+		if r := b.send("PUT", "/v1/items", fmt.Sprintf(`{"namespace":["docs"],"key":"k%d","index":[],"value":%s}`, i, value)); r.status >= 300 {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	r := b.send("GET", "/v1/export", "")
+	if r.status != 413 || !strings.Contains(r.body, "the export has more than 10000 lines or 8388608 bytes") || !strings.Contains(r.body, "Ask with limit") {
+		t.Errorf("all at once: %d %.300s", r.status, r.body)
+	}
+	whole, parts := exportParts(t, b, "", 10_000)
+	if len(whole.Lines) != 47 || parts != 2 {
+		t.Errorf("%d lines in %d parts", len(whole.Lines), parts)
+	}
+	first := exportOf(t, b.send("GET", "/v1/export?limit=10000", ""))
+	if size := len(strings.Join(first.Lines, "\n")); size < exportBytes || size > exportBytes+1<<20 {
+		t.Errorf("a part of %d bytes", size)
+	}
+	for _, c := range [][2]string{
+		{"limit=10001", "limit"}, {"limit=0", "limit"}, {"cursor=x", "cursor is not one that an export returned"},
+		{"cursor=e30x", "cursor is not one"}, {"cursor=eyJhdCI6LTF9", "cursor is not one"},
+	} {
+		if r := b.send("GET", "/v1/export?"+c[0], ""); r.status != 400 || !strings.Contains(r.body, c[1]) {
+			t.Errorf("%s: %d %s", c[0], r.status, r.body)
+		}
 	}
 }

@@ -49,8 +49,8 @@ func (w *summarising) complete(ctx context.Context, before string) (string, erro
 	count := w.s.m.Settings().Tokenizer.Count
 	for i := 0; i < w.take; {
 		var lines strings.Builder
-		for used := 0; i < w.take && (used == 0 || used+w.tokens[i] <= room); i++ {
-			used += w.tokens[i]
+		for used := 0; i < w.take && (used == 0 || used+w.tokensOf(i) <= room); i++ {
+			used += w.tokensOf(i)
 			m := &w.open[i]
 			line := loci.Fence(m.Speaker() + ": " + m.Text())
 			if w.tokens[i] > room { // too long for the model even alone: only its beginning

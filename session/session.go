@@ -153,8 +153,8 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 		return History{}, err
 	}
 	page := loci.Page{Limit: q.Limit, Order: loci.SlotAscending, NoText: true} // the body has the words
-	if q.Last > 0 {
-		page.Limit = q.Last
+	if page.MaxBytes = mostRead; q.Last > 0 {                                  // nobody would go on
+		page.Limit, page.MaxBytes = q.Last, 0
 	}
 	if q.Last > 0 || q.NewestFirst {
 		page.Order = loci.SlotDescending
@@ -174,6 +174,9 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 	}
 	return out, nil
 }
+
+// mostRead is how many bytes a page of messages may hold, about: it ends early then, and More says so.
+var mostRead = 32 << 20
 
 // The kinds of records that conversations are made of.
 const (

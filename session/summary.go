@@ -58,7 +58,7 @@ type Summarised struct {
 	Session string   `json:"session_id"`
 	Done    bool     `json:"done"`              // a new summary was stored
 	Summary *Summary `json:"summary,omitempty"` // the new one, or the one there is
-	Before  int      `json:"tokens_before"`     // of system messages, summary, and the messages after it
+	Before  int      `json:"tokens_before"`     // of system messages, summary, and what follows; of much, partly a guess
 	After   int      `json:"tokens_after"`
 }
 
@@ -102,7 +102,8 @@ func (s *Handle) Summarise(ctx context.Context, id string, o SummaryOptions) (Su
 	if err != nil {
 		return Summarised{}, err
 	}
-	w := &summarising{s: s, o: o, st: st, out: Summarised{Session: id, Summary: st.body.Summary}}
+	w := &summarising{s: s, o: o, tokenizer: s.m.Settings().Tokenizer, st: st}
+	w.out = Summarised{Session: id, Summary: st.body.Summary}
 	if err := w.measure(ctx); err != nil {
 		return Summarised{}, err
 	}
@@ -119,21 +120,22 @@ func (s *Handle) Summarise(ctx context.Context, id string, o SummaryOptions) (Su
 
 // A summarising is a summary under way.
 type summarising struct {
-	s       *Handle
-	o       SummaryOptions
-	st      *state
-	open    []StoredMessage // not summarised yet, without system messages
-	tokens  []int           // of them
-	system  int             // tokens of all system messages
-	take    int             // how many of the open ones join the summary
-	through int64           // the last of them
-	out     Summarised
+	s         *Handle
+	o         SummaryOptions
+	st        *state
+	open      []StoredMessage // not summarised yet, without system messages
+	tokens    []int           // of them; uncounted: older than what had to be counted
+	tokenizer loci.Tokenizer
+	system    int   // tokens of all system messages
+	take      int   // how many of the open ones join the summary
+	through   int64 // the last of them
+	out       Summarised
 }
 
 // count is what a message takes of the room.
 func (w *summarising) count(m *Message) int {
 	data := m.data() // taken apart once for both
-	return messageTokens + w.s.m.Settings().Tokenizer.Count(m.speaker(data)+": "+data.words())
+	return messageTokens + w.tokenizer.Count(m.speaker(data)+": "+data.words())
 }
 
 // measure counts what is in use and decides how many messages join the summary.
@@ -148,20 +150,57 @@ func (w *summarising) measure(ctx context.Context) error {
 			return err
 		}
 	}
+	size := 0
 	err := w.s.eachMessage(ctx, w.s.within(w.st.body.ID, from, w.st.body.Last+1), func(m StoredMessage) {
-		tokens := w.count(&m.Message)
 		if m.Type.base() == MessageSystem {
-			w.system += tokens
+			w.system += w.count(&m.Message)
 			return
 		}
-		w.open, w.tokens = append(w.open, m), append(w.tokens, tokens)
-		used += tokens
+		w.open, size = append(w.open, m), size+len(m.Data)
 	})
-	w.out.Before = used + w.system
+	w.out.Before = used + w.system + w.countOpen(used+w.system, size)
 	if err == nil && len(w.open) >= w.o.Messages && float64(w.out.Before) > w.o.Threshold*float64(w.o.ContextTokens) {
 		w.choose()
 	}
 	return err
+}
+
+// uncounted is the number of tokens of a message that nobody has counted.
+const uncounted = -1
+
+// countedBytes is how much of a conversation is counted whatever there is to decide.
+var countedBytes = 1 << 20
+
+// countOpen counts the tokens of the open messages, which have so many bytes, and returns their sum. Of many it counts
+// the newest, until it is certain what is to be decided: either they alone exceed the threshold, and what is
+// older joins the summary whatever it takes; or nothing can, since no token is shorter than a byte. Then it guesses.
+func (w *summarising) countOpen(used, size int) (sum int) {
+	most := int(w.o.Threshold * float64(w.o.ContextTokens))
+	w.tokens = make([]int, len(w.open))
+	counted, i := 0, len(w.open)-1
+	for ; i >= 0; i-- {
+		little := used+size+(messageTokens+len("assistant: "))*len(w.open) <= most
+		if counted > countedBytes && (little || used+sum > most && w.system+w.o.SummaryTokens+sum > most) {
+			break
+		}
+		w.tokens[i] = w.count(&w.open[i].Message)
+		sum, counted = sum+w.tokens[i], counted+len(w.open[i].Data)
+	}
+	if i >= 0 {
+		sum += int(float64(sum) * float64(size-counted) / float64(counted))
+	}
+	for ; i >= 0; i-- {
+		w.tokens[i] = uncounted
+	}
+	return sum
+}
+
+// tokensOf are the tokens of an open message, which a model is asked for.
+func (w *summarising) tokensOf(i int) int {
+	if w.tokens[i] == uncounted {
+		w.tokens[i] = w.count(&w.open[i].Message)
+	}
+	return w.tokens[i]
 }
 
 // eachMessage calls do for the messages a filter selects, in order.
@@ -187,13 +226,12 @@ func (s *Handle) eachMessage(ctx context.Context, f loci.Filter, do func(StoredM
 // choose takes the oldest messages until what is left fits the target, with the
 // results of the calls among them.
 func (w *summarising) choose() {
-	left := w.system + w.o.SummaryTokens
-	for _, n := range w.tokens {
-		left += n
-	}
-	for w.take < len(w.open)-1 && float64(left) > w.o.Target*float64(w.o.ContextTokens) {
-		left -= w.tokens[w.take]
-		w.take++
+	w.take = len(w.open) - 1
+	left := w.system + w.o.SummaryTokens + w.tokens[w.take]
+	for w.take > 0 && w.tokens[w.take-1] != uncounted &&
+		float64(left+w.tokens[w.take-1]) <= w.o.Target*float64(w.o.ContextTokens) {
+		w.take--
+		left += w.tokens[w.take]
 	}
 	for w.take < len(w.open) && w.open[w.take].isResult() {
 		w.take++
@@ -236,8 +274,8 @@ func (w *summarising) store(ctx context.Context, text, by string) (Summarised, e
 		}
 		d.Record, d.Reply.Done, d.Reply.Summary = st.record.ID, true, st.body.Summary
 		d.Reply.After = w.system + s.m.Settings().Tokenizer.Count(text)
-		for _, n := range w.tokens[w.take:] {
-			d.Reply.After += n
+		for i := w.take; i < len(w.open); i++ {
+			d.Reply.After += w.tokensOf(i)
 		}
 		d.Change, err = s.change(ctx, st, now, loci.EventUpdated, map[string]any{"through": w.through, "epoch": st.body.Summary.Epoch})
 		return d, err

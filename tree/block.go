@@ -73,11 +73,15 @@ func (b *block) decode(data []byte, before int64) ([]byte, error) {
 			v[i], data = int64(data[0]>>1)^-int64(data[0]&1), data[1:]
 			continue
 		}
-		x, n := binary.Varint(data)
-		if n <= 0 {
-			return nil, errors.New("the list of blocks is cut short")
+		x, n := uint64(0), 0
+		for more := true; more; n++ { // as binary.Uvarint, without a call
+			if n == len(data) || n == 9 {
+				return nil, errors.New("the list of blocks is cut short")
+			}
+			x |= uint64(data[n]&0x7f) << (7 * n)
+			more = data[n] >= 0x80
 		}
-		v[i], data = x, data[n:]
+		v[i], data = int64(x>>1)^-int64(x&1), data[n:]
 	}
 	*b = block{N: before + v[0], Bytes: int(v[1]), Lines: v[2], Version: v[3]}
 	if b.N < 0 || b.Bytes < 1 || b.Bytes > maxBlock || b.Lines < 0 || b.Version < 1 {
@@ -190,6 +194,13 @@ func shortBase64(dst *[128]byte, text []byte) (data []byte, ok bool) {
 		return nil, false
 	}
 	n, bits, held := 0, uint32(0), 0
+	for ; len(text) >= 4; text, n = text[4:], n+3 { // four signs are three bytes
+		a, b, c, d := base64Values[text[0]], base64Values[text[1]], base64Values[text[2]], base64Values[text[3]]
+		if a|b|c|d == notBase64 {
+			return nil, false
+		}
+		dst[n], dst[n+1], dst[n+2] = a<<2|b>>4, b<<4|c>>2, c<<6|d
+	}
 	for _, c := range text {
 		v := base64Values[c]
 		if v == notBase64 {

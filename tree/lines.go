@@ -223,7 +223,7 @@ func rebuilt(m manifest, byNumber map[int64]*loci.Record, current bool) (out man
 	return out, all.String(), nil
 }
 
-// Store stores the files of all trees, some megabytes in a change.
+// Store stores the files of all trees, in parts.
 func (t *taker) Store(ctx context.Context, count func(loci.ImportReport)) error {
 	for _, files := range t.checked {
 		inner, err := t.m.At(files[0].Namespace)
@@ -233,7 +233,7 @@ func (t *taker) Store(ctx context.Context, count func(loci.ImportReport)) error 
 		tree := &Tree{m: inner}
 		for len(files) > 0 {
 			n, size := 0, 0
-			for n < len(files) && n < 200 && (n == 0 || size < 4<<20) {
+			for n < len(files) && (n == 0 || Fits(n, size)) {
 				size += len(files[n].text)
 				n++
 			}

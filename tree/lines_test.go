@@ -168,3 +168,43 @@ func TestExportCarriesEmptyFiles(t *testing.T) {
 		}
 	})
 }
+
+// An import of many files is many changes, so that others who write wait for a part of it at most: of 200 small files,
+// or of a megabyte.
+func TestImportsGoInParts(t *testing.T) {
+	t.Parallel()
+	e := locitest.NewEngine(t, locitest.OpenSQLite(t), loci.Options{})
+	for name, of := range map[string]struct{ files, bytes, changes int }{
+		"small": {450, 10, 3}, "large": {5, 600 << 10, 3}, "both": {201, 10 << 10, 2},
+	} {
+		from := locitest.Bind(t, e, "user", "from "+name)
+		files, err := tree.Of(from, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []tree.FileContent
+		for i := range of.files {
+			content := strings.Repeat("a line\n", of.bytes/7)
+			all = append(all, tree.FileContent{Path: fmt.Sprintf("/%03d", i), Content: content})
+		}
+		if _, err := files.WriteAll(t.Context(), all, nil); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if _, err := from.Export(t.Context(), &out, nil); err != nil {
+			t.Fatal(err)
+		}
+		to := locitest.Bind(t, e, "user", "to "+name)
+		if _, err := to.Import(t.Context(), &out, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := tree.Of(to, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, err := got.Stat(t.Context(), "/") // each change puts it
+		if err != nil || root.Version != int64(of.changes) {
+			t.Errorf("%s files came in %d changes, %v; want %d", name, root.Version, err, of.changes)
+		}
+	}
+}

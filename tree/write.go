@@ -80,9 +80,13 @@ type FileContent struct {
 	Content string `json:"content"`
 }
 
+// Fits reports whether another file goes into the same change, after so many files with so
+// many bytes. Whoever writes beside waits for a whole change, and larger ones are no cheaper.
+func Fits(files, bytes int) bool { return files < 200 && bytes < 1<<20 }
+
 // WriteAll is Write for many files, in one change: all of them or, with the first
 // error, none. The error names the path. It holds all of them in memory, with their
-// vectors; some megabytes at a time are enough.
+// vectors; [Fits] says how many are enough.
 func (t *Tree) WriteAll(ctx context.Context, files []FileContent, opts *WriteOptions) ([]FileInfo, error) {
 	if opts == nil {
 		opts = &WriteOptions{}

@@ -9,3 +9,11 @@ func BoundLinks(t *testing.T, most int) {
 	maxLinks = most
 	t.Cleanup(func() { maxLinks = before })
 }
+
+// BoundLists sets the bytes of a page of a list during a test.
+func BoundLists(t *testing.T, most int) {
+	t.Helper()
+	before := mostListed
+	mostListed = most
+	t.Cleanup(func() { mostListed = before })
+}

@@ -11,6 +11,9 @@ import (
 // that are wanted: a page costs a store as much as what it looks through, not as it returns.
 const scanned = 1000
 
+// mostListed is how many bytes a page of a list may hold, about: it ends early then, and its cursor goes on.
+var mostListed = 32 << 20
+
 // A feed is a list of what a filter selects, newest first.
 type feed struct {
 	filter  loci.Filter
@@ -112,7 +115,8 @@ func gatherOnce[T any](
 	ctx context.Context, m *loci.Memory, filters []loci.Filter, page loci.Page,
 	take func(*loci.Record) (T, bool, error),
 ) (taken []T, next string, err error) {
-	u := union{m: m}
+	u, size := union{m: m}, 0
+	page.MaxBytes = mostListed
 	for _, f := range filters {
 		u.feeds = append(u.feeds, &feed{filter: f, page: page})
 	}
@@ -132,7 +136,8 @@ func gatherOnce[T any](
 		if taken == nil { // what is taken is large: room for it grows once
 			taken = make([]T, 0, min(page.Limit, 1+u.read()))
 		}
-		if taken = append(taken, one); len(taken) == page.Limit {
+		size += len(u.last.Text) + len(u.last.Attributes) + len(u.last.Body)
+		if taken = append(taken, one); len(taken) == page.Limit || size >= mostListed {
 			next, err = u.cursor(ctx)
 			return taken, next, err
 		}

@@ -137,15 +137,19 @@ func TestAnExportOfAKindReadsNoOthers(t *testing.T) {
 			t.Errorf("%d records of kind %s, %v: %d were read", n, kind, err, read)
 		}
 	}
-	before := s.read
-	var file bytes.Buffer
-	q := view.Query{Kinds: []loci.Kind{view.KindNote}, States: []view.State{view.Forgotten}}
-	n, err := view.Export(t.Context(), h.m, &file, q, nil)
-	if lines := strings.Count(file.String(), "\n"); n != 0 || lines != 2 || err != nil {
-		t.Errorf("%d forgotten notes in %d lines, %v", n, lines, err)
-	}
-	if read := s.read - before; read > 0 {
-		t.Errorf("%d records were read of which none is exported", read)
+	for _, q := range []view.Query{
+		{Kinds: []loci.Kind{view.KindNote}, States: []view.State{view.Forgotten}},
+		{Kinds: []loci.Kind{view.KindNote}, States: []view.State{view.Waiting}},
+	} {
+		before := s.read
+		var file bytes.Buffer
+		n, err := view.Export(t.Context(), h.m, &file, q, nil)
+		if lines := strings.Count(file.String(), "\n"); n != 0 || lines != 2 || err != nil {
+			t.Errorf("%d notes of %v in %d lines, %v", n, q.States, lines, err)
+		}
+		if read := s.read - before; read > 0 {
+			t.Errorf("%d records were read of which none is exported", read)
+		}
 	}
 }
 

@@ -256,7 +256,7 @@ func (in *fileImport) read(name string) (string, error) {
 	return string(data), nil
 }
 
-// store writes what check found, some megabytes in a change. It returns how many
+// store writes what check found, in parts. It returns how many
 // files are not stored as they were.
 func (in *fileImport) store(a *app, kept *tree.Tree) (changed int, err error) {
 	show, end := a.progress("importing")
@@ -281,7 +281,7 @@ func (in *fileImport) store(a *app, kept *tree.Tree) (changed int, err error) {
 			return changed, err
 		}
 		batch = append(batch, tree.FileContent{Path: in.target(name), Content: content})
-		if size += len(content); size > 4<<20 || len(batch) == 500 {
+		if size += len(content); !tree.Fits(len(batch), size) {
 			if err := flush(); err != nil {
 				return changed, err
 			}

@@ -166,10 +166,12 @@ func (c *Caller) check(rows [][]float32, texts int) error {
 		if len(row) != dims || len(row) == 0 || len(row) > MaxDims {
 			return fmt.Errorf("embedder %s returned a vector of %d dimensions; it promised %d", model, len(row), dims)
 		}
+		var none float32
 		for _, x := range row {
-			if x-x != 0 { // of a number that is not finite it is none
-				return fmt.Errorf("embedder %s returned a vector that is not finite", model)
-			}
+			none += x - x // 0, but of a number that is not finite no number
+		}
+		if none != 0 {
+			return fmt.Errorf("embedder %s returned a vector that is not finite", model)
 		}
 	}
 	return nil

@@ -140,8 +140,11 @@ func plainEight(eight uint64) bool {
 // Query is the beginning of a text, up to most bytes, without what a query gives a meaning
 // to: a text that is searched by its own words quotes nothing and leaves no word open.
 func Query(text string, most int) string {
-	return strings.TrimSpace(Without("\"*“”„«»", Clip(text, most)))
+	return strings.TrimSpace(Without(querySigns, Clip(text, most)))
 }
+
+// querySigns are those that mean something in a query.
+const querySigns = "\"*“”„«»"
 
 // Clip is the beginning of a text, up to most bytes of whole characters.
 func Clip(text string, most int) string {
@@ -155,8 +158,21 @@ func Clip(text string, most int) string {
 	return text[:end]
 }
 
+// isWordSign reports whether a character is a space, a letter or a digit, which nobody asks to have taken out.
+func isWordSign(c byte) bool {
+	return c == ' ' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}
+
 // Without puts a space in the place of each of some signs. The text gets no longer.
 func Without(signs, text string) string {
+	plain := 0 // bytes that are none: nearly all texts have no others
+	for plain < len(text) && text[plain] < utf8.RuneSelf &&
+		(isWordSign(text[plain]) || strings.IndexByte(signs, text[plain]) < 0) {
+		plain++
+	}
+	if plain == len(text) {
+		return text
+	}
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(signs, r) {
 			return ' '

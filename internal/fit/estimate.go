@@ -1,6 +1,9 @@
 package fit
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Estimate guesses how many tokens a text takes, rather too many than too few: one token
 // for 3 ASCII letters or spaces, two for 3 other ASCII characters, three for 2 other
@@ -19,6 +22,13 @@ func Estimate(text string) int64 {
 		}
 	}
 	return (sixths + 5) / 6
+}
+
+// An Entry is what a log says of a reservation, or of what a call took.
+type Entry[Call comparable] struct {
+	Call   Call   `json:"call"`
+	Tokens int64  `json:"tokens"`
+	For    string `json:"for,omitempty"` // absent: consolidation
 }
 
 // A Day sums the tokens that calls of language models took on a day (UTC), from a log that is read from its newest entry
@@ -41,9 +51,24 @@ func (d *Day[Call]) Begin(now time.Time) {
 	d.newest = d.last
 }
 
-// Counts reports whether an entry of the log is of the day and was not counted before, and whether those before it may
+// Take counts an [Entry] of the log, if it is of the day and was not counted before. took says that its call has ended.
+// more reports whether entries before it may count.
+func (d *Day[Call]) Take(seq int64, at time.Time, data []byte, took bool) (more bool, err error) {
+	counts, more := d.counts(seq, at)
+	if !counts {
+		return more, nil
+	}
+	var e Entry[Call]
+	if err := json.Unmarshal(data, &e); err != nil {
+		return false, err
+	}
+	d.add(e.Call, e.Tokens, took)
+	return true, nil
+}
+
+// counts reports whether an entry of the log is of the day and was not counted before, and whether those before it may
 // be. A clock that was set back by less than a day may have put some of the day before those of the day before.
-func (d *Day[Call]) Counts(seq int64, at time.Time) (counts, more bool) {
+func (d *Day[Call]) counts(seq int64, at time.Time) (counts, more bool) {
 	d.newest = max(d.newest, seq)
 	switch {
 	case seq <= d.last:
@@ -73,8 +98,8 @@ func (c charge) counts() int64 {
 	return c.reserved
 }
 
-// Add adds an entry that counts, in whatever order and however often: what was reserved for a call, or what it took.
-func (d *Day[Call]) Add(call Call, tokens int64, took bool) {
+// add adds an entry that counts, in whatever order and however often: what was reserved for a call, or what it took.
+func (d *Day[Call]) add(call Call, tokens int64, took bool) {
 	c := d.calls[call]
 	d.Sum -= c.counts()
 	if took {

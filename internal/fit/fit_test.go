@@ -2,6 +2,7 @@ package fit
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -44,11 +45,11 @@ func TestLowestScoreGoesFirst(t *testing.T) {
 // then.
 func TestDayOfCalls(t *testing.T) {
 	var d Day[string]
-	d.Add("under way", 100, false)
-	d.Add("ended", 30, true)
-	d.Add("of yesterday", 7, true)
-	d.Add("ended", 200, false)
-	d.Add("died", 1000, false)
+	d.add("under way", 100, false)
+	d.add("ended", 30, true)
+	d.add("of yesterday", 7, true)
+	d.add("ended", 200, false)
+	d.add("died", 1000, false)
 	if d.Sum != 100+30+1000 {
 		t.Errorf("%d", d.Sum)
 	}
@@ -73,9 +74,10 @@ func TestDayIsReadOn(t *testing.T) {
 		for n := len(log); n > 0; n-- {
 			e := log[n-1]
 			looked++
-			counts, more := d.Counts(int64(n), e.at)
-			if counts {
-				d.Add(e.call, map[bool]int64{false: 100, true: 7}[e.took], e.took)
+			data := fmt.Appendf(nil, `{"call":%q,"tokens":%d}`, e.call, map[bool]int64{false: 100, true: 7}[e.took])
+			more, err := d.Take(int64(n), e.at, data, e.took)
+			if err != nil {
+				t.Fatal(err)
 			}
 			if !more {
 				break

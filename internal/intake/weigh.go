@@ -37,18 +37,18 @@ func Weight(line []byte) int {
 	case "header", "revision", "link", "end":
 		return weight + lineWeight
 	case "entity":
-		size := sizeOfText(string(line))
+		size := SizeOfText(string(line))
 		if n := len(in.Observations); n > 1 {
-			size += (n - 1) * (sizeOfText(in.Name) + sizeOfText(in.EntityType))
+			size += (n - 1) * (SizeOfText(in.Name) + SizeOfText(in.EntityType))
 			weight += (n - 1) * recordWeight
 		}
 		return weight + recordWeight + size/bytesOfText
 	}
-	return min(weight+recordWeight+sizeOfText(in.Text)/bytesOfText, MaxWeight/2)
+	return min(weight+recordWeight+SizeOfText(in.Text)/bytesOfText, MaxWeight/2)
 }
 
-// sizeOfText is how many bytes a text counts as.
-func sizeOfText(text string) int {
+// SizeOfText is how many bytes a text counts as: what is not ASCII counts twice.
+func SizeOfText[T string | []byte](text T) int {
 	size := len(text)
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

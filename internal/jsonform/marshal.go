@@ -24,13 +24,18 @@ const layout = "2006-01-02T15:04:05.000Z"
 // Time writes a time in UTC with milliseconds.
 func Time(t time.Time) string {
 	t = t.UTC()
-	year, month, day := t.Date()
-	if year < 0 || year > 9999 {
+	if year := t.Year(); year < 0 || year > 9999 {
 		return t.Format(layout)
 	}
+	return string(appendTime(nil, t))
+}
+
+// appendTime adds a time in UTC, in a year that has four digits.
+func appendTime(to []byte, t time.Time) []byte {
 	// To read the layout each time costs several times what this does.
 	var text [len(layout)]byte
 	copy(text[:], layout)
+	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
 	for _, n := range [...]struct{ at, digits, value int }{
 		{0, 4, year}, {5, 2, int(month)}, {8, 2, day}, {11, 2, hour}, {14, 2, minute}, {17, 2, second},
@@ -40,7 +45,7 @@ func Time(t time.Time) string {
 			text[n.at+i] = byte('0' + rest%10)
 		}
 	}
-	return string(text[:])
+	return append(to, text[:]...)
 }
 
 // Marshal is [json.Marshal] with two differences: <, > and & stay as they are, and
@@ -130,11 +135,12 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 // writeTime refuses the years that a reader could not read, as encoding/json does.
 func writeTime(b *bytes.Buffer, v reflect.Value) error {
 	t, _ := v.Interface().(time.Time)
-	if y := t.UTC().Year(); y < 0 || y > 9999 {
+	t = t.UTC()
+	if y := t.Year(); y < 0 || y > 9999 {
 		return fmt.Errorf("a time is in the year %d; it must be 0 to 9999", y)
 	}
 	b.WriteByte('"')
-	b.Write(t.UTC().AppendFormat(b.AvailableBuffer(), layout))
+	b.Write(appendTime(b.AvailableBuffer(), t))
 	b.WriteByte('"')
 	return nil
 }

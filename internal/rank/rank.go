@@ -26,7 +26,9 @@ const (
 
 	// There most is said to an assistant, whom people ask about the world as well as about themselves. What has nothing of
 	// them is seldom asked of a memory: so much is left of a sum.
-	generalPart = 0.7
+	// The more there is, the more of it is like a query by chance: where many passages are searched, a lesser part.
+	generalPart = 0.5
+	generalMany = 0.35
 
 	// What a text gets of those beside it in its sequence, times the share of
 	// neighbours. An answer seldom repeats the words of its question, and a question
@@ -53,7 +55,7 @@ const (
 	// What a text gets if the query names who says it: people tell of themselves, and do not say
 	// their names. What others say beside that is less likely meant, unless they are named, too.
 	signerShare = 0.08
-	othersPart  = 0.7
+	othersPart  = 0.8
 
 	// What a text is more like the query if it says how somebody wants things, as a part of what it is like it,
 	// and for a request what it is like it at least.
@@ -99,6 +101,7 @@ type Settings struct {
 	OnlyTime       bool // the query asks for nothing but a time
 	Idle           bool // the query asks for nothing at all, such as "go on"
 	General        bool // the query has nothing of anybody, such as "explain inflation"
+	OfAssistant    bool // the query asks for what an assistant said, too
 }
 
 // Beside returns what is left of what sequences give, 0 to 1, for a query of which the embedder
@@ -159,7 +162,7 @@ type Text struct {
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
-	Long                    float64 // how long the passages searched are, 0 to 1
+	Long, Many              float64 // how long the passages searched are, and how many, 0 to 1
 	InTime                  float64 // how well its time is the one the query names, 0 to 1
 	Speaker                 Speaker
 	Signed, Named           bool    // it begins with the name of who says it; the query names that
@@ -229,7 +232,8 @@ func (s *Settings) left(t *Text) float64 {
 		part = idlePart
 	}
 	if s.General && s.Sequences {
-		part *= 1 - float64((1-generalPart)*t.Long)
+		most := generalPart - float64((generalPart-generalMany)*t.Many)
+		part *= 1 - float64((1-most)*t.Long)
 	}
 	return part
 }
@@ -318,7 +322,7 @@ func own(t *Text, s *Settings) (p Parts) {
 	if !s.Sequences {
 		return p
 	}
-	if (t.Speaker == Assistant || t.Speaker == LikelyAssistant) && s.NeighbourShare > 0 {
+	if (t.Speaker == Assistant || t.Speaker == LikelyAssistant) && s.NeighbourShare > 0 && !s.OfAssistant {
 		p.Keyword, p.Vector = p.Keyword*assistantPart, p.Vector*assistantPart
 	}
 	p.Context = part * s.ContextShare * min(1, t.Context) * t.ContextCovered

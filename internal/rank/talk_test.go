@@ -80,20 +80,24 @@ func sum(text, beside rank.Text, s rank.Settings) float64 {
 // What has nothing of anybody is seldom asked of a memory of chats.
 func TestGeneralQueriesSayLessInLongPassages(t *testing.T) {
 	alone := [4]int{rank.None, rank.None, rank.None, rank.None}
-	score := func(general, sequences bool, long float64) float64 {
+	score := func(general, sequences bool, long, many float64) float64 {
 		s := rank.Settings{
 			VectorWeight: 0.5, Sequences: sequences, Scale: rank.Scale{Unrelated: 0, Alike: 1}, General: general,
 		}
 		text := rank.Text{
-			Similarity: 0.5, Embedded: true, KeywordShare: 0.5, Covered: 1, InTime: 1, Long: long, Beside: alone,
+			Similarity: 0.5, Embedded: true, KeywordShare: 0.5, Covered: 1, InTime: 1,
+			Long: long, Many: many, Beside: alone,
 		}
 		return rank.Score([]rank.Text{text}, s)[0].Sum()
 	}
 	for _, c := range []struct {
-		sequences  bool
-		long, part float64
-	}{{true, 0, 1}, {true, 0.5, 0.85}, {true, 1, 0.7}, {false, 1, 1}} {
-		got, want := score(true, c.sequences, c.long), c.part*score(false, c.sequences, c.long)
+		sequences        bool
+		long, many, part float64
+	}{
+		{true, 0, 0, 1}, {true, 0.5, 0, 0.75}, {true, 1, 0, 0.5}, {false, 1, 0, 1},
+		{true, 0, 1, 1}, {true, 1, 0.5, 0.425}, {true, 1, 1, 0.35},
+	} {
+		got, want := score(true, c.sequences, c.long, c.many), c.part*score(false, c.sequences, c.long, c.many)
 		if got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%+v: %v, want %v", c, got, want)
 		}
@@ -130,5 +134,26 @@ func TestNotes(t *testing.T) {
 	alone.Sequences = false
 	if got := score(plain, plain, alone); got != 0.5 {
 		t.Errorf("without sequences: %v, want 0.5", got)
+	}
+}
+
+// What an assistant said counts in full for a query that asks for it, and 0.7 for others.
+func TestWhatAssistantsSaidIsAskedFor(t *testing.T) {
+	s := rank.Settings{
+		VectorWeight: 1, Sequences: true, NeighbourShare: 0.3, Scale: rank.Scale{Unrelated: 0, Alike: 1},
+	}
+	for _, speaker := range []rank.Speaker{rank.Assistant, rank.LikelyAssistant, rank.Person} {
+		for _, asked := range []bool{false, true} {
+			s.OfAssistant = asked
+			text := rank.Text{Similarity: 0.5, Embedded: true, Speaker: speaker, Asks: true}
+			text.Beside = [4]int{rank.None, rank.None, rank.None, rank.None}
+			want := 0.5
+			if speaker != rank.Person && !asked {
+				want = 0.7 * 0.5
+			}
+			if got := rank.Score([]rank.Text{text}, s)[0].Vector; math.Abs(got-want) > 1e-12 {
+				t.Errorf("speaker %d, asked for %v: %v, want %v", speaker, asked, got, want)
+			}
+		}
 	}
 }

@@ -265,11 +265,7 @@ func (t *tokenizer) single(word string, start, end int, n naming) {
 func (t *tokenizer) wordWithStems(lower string, start, end int) {
 	if !t.query {
 		t.emit(lower, Word)
-		for _, l := range t.languages {
-			if s := stemIn(lower, l); s != "" {
-				t.emit(s, Inflected)
-			}
-		}
+		t.stems(lower)
 		return
 	}
 	if lower = truncate(lower); lower != "" {
@@ -282,6 +278,19 @@ func (t *tokenizer) wordWithStems(lower string, start, end int) {
 		t.yield(Token{Text: truncate(t.previous + lower), Kind: Joined, optional: true})
 	}
 	t.previous, t.spaced = lower, end+1
+}
+
+// stems yields the stems of a word in the languages that the text may be in.
+func (t *tokenizer) stems(lower string) {
+	if len(t.languages) == 0 || !hasStem(lower) {
+		return
+	}
+	small := smallMask(lower)
+	for _, l := range t.languages {
+		if small&(1<<l) == 0 {
+			t.emit(languageStem(lower, l), Inflected)
+		}
+	}
 }
 
 // digital reports whether a word has a digit.
@@ -313,11 +322,13 @@ func cutWord(text string) (word, rest string) {
 		plain++
 	}
 	text = text[plain:]
-	start := strings.IndexFunc(text, unicode.IsLetter) // mostly 0
-	if start < 0 {
-		return "", ""
+	if text == "" || !isLetter(text[0]) {
+		start := strings.IndexFunc(text, unicode.IsLetter)
+		if start < 0 {
+			return "", ""
+		}
+		text = text[start:]
 	}
-	text = text[start:]
 	for plain = 0; plain < len(text) && isLetter(text[plain]); {
 		plain++
 	}

@@ -213,7 +213,7 @@ func (t *tokenizer) bear(lower string, start, end int, s shape) {
 
 // isPossessive takes in "my", behind a name, too: "Mia is my daughter", "Mia, my daughter,".
 func (t *tokenizer) isPossessive(w *heard) bool {
-	if !w.bare || !possessives[w.lower] || !t.opening && !w.small { // then it is a name: "Mia"
+	if !w.bare || !ownGlance.may(w.lower) || !possessives[w.lower] || !t.opening && !w.small { // then it is a name: "Mia"
 		return false
 	}
 	next, step := &t.bearing, w.before.step

@@ -30,7 +30,7 @@ func TestQuestionsWithoutSpaces(t *testing.T) {
 		for i, q := range questions[language] {
 			var plain []QueryWord
 			for _, p := range pairsOf(q) {
-				plain = addWord(plain, QueryWord{Term: p, Weight: 1}, 256)
+				plain = addWord(plain, &QueryWord{Term: p, Weight: 1}, 256)
 			}
 			ours := own.rank(Parse(q, 256).Words, i)
 			ownRank += 1 / ours

@@ -1,6 +1,9 @@
 package retrieval
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Texts of ASCII are folded, cut into words and compared without anything being made of them. What is said here
 // of them is what the functions for all texts say (docs/adr/0140); those are asked where this does not decide.
@@ -78,6 +81,9 @@ func startsWithDigit(w string) bool {
 
 // foldPlain is [Fold] of a text of ASCII.
 func foldPlain(text string) (folded string, ok bool) {
+	if folded, ok = foldEasily(text); ok {
+		return folded, true
+	}
 	p := plainReader{text: text}
 	var to strings.Builder
 	to.Grow(len(text))
@@ -94,6 +100,47 @@ func foldPlain(text string) (folded string, ok bool) {
 		}
 		to.Write(word)
 	}
+}
+
+// foldEasily is foldPlain of a text with single spaces between its words, where no capital stands in a word that begins
+// as a number does, or behind one: it might be a unit.
+func foldEasily(text string) (folded string, ok bool) {
+	var small []byte // the text, if it has capitals
+	opening, number, before := true, false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if opening && plainKinds[c] != plainSpace {
+			opening, number = false, startsWithDigit(text[i:])
+		}
+		for isSmallLetter(c) { // mostly
+			if i++; i == len(text) {
+				break
+			}
+			c = text[i]
+		}
+		switch {
+		case i == len(text):
+		case c >= utf8.RuneSelf:
+			return "", false
+		case plainKinds[c] == plainSpace:
+			if c != ' ' || opening || i == len(text)-1 {
+				return "", false
+			}
+			opening, before = true, number
+		case c >= 'A' && c <= 'Z':
+			if number || before {
+				return "", false
+			}
+			if small == nil {
+				small = []byte(text)
+			}
+			small[i] = c + 'a' - 'A'
+		}
+	}
+	if small == nil {
+		return text, true
+	}
+	return string(small), true
 }
 
 // trimPlain takes off a word of ASCII what [appendValues] takes off.

@@ -136,3 +136,24 @@ func TestComparingPlainTextsMakesNothing(t *testing.T) {
 		t.Errorf("a comparison makes %v pieces of memory; want none", n)
 	}
 }
+
+// A text whose words stand as they should is folded by its bytes, and any other as its words are.
+func TestTextsAreFoldedByTheirBytes(t *testing.T) {
+	rng, easy := rand.New(rand.NewPCG(3, 4)), 0
+	for range 20_000 {
+		text := oddText(rng)
+		if rng.IntN(2) == 0 {
+			text = strings.Join(strings.Fields(text), " ")
+		}
+		folded, ok := foldEasily(text)
+		if !ok {
+			continue
+		}
+		if easy++; folded != foldAny(text) {
+			t.Fatalf("%q is folded to %q; want %q", text, folded, foldAny(text))
+		}
+	}
+	if easy < 1000 {
+		t.Errorf("%d texts are folded by their bytes", easy)
+	}
+}

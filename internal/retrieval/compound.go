@@ -17,8 +17,15 @@ type shape struct {
 }
 
 func shapeOf(word string) (s shape) {
-	letters, digits, inner, sign := false, false, false, false
-	for i := 0; i < len(word); {
+	plain := 0
+	for plain < len(word) && isSmallLetter(word[plain]) {
+		plain++
+	}
+	if plain == len(word) { // mostly
+		return s
+	}
+	letters, digits, inner, sign := plain > 0, false, false, false
+	for i := plain; i < len(word); {
 		r, width := rune(word[i]), 1
 		if r >= utf8.RuneSelf {
 			r, width = utf8.DecodeRuneInString(word[i:])
@@ -168,6 +175,10 @@ func sortOf(r rune) sort {
 // separator takes in a segment that is no word: signs that join words (e-mail,
 // 10:30, AT&T), signs that belong to one (C++, C#, .NET), ends of sentences, spaces.
 func (t *tokenizer) separator(segment string, start int) {
+	if segment[0] == ' ' { // mostly: it joins nothing, and begins no sentence
+		t.endChain()
+		return
+	}
 	end := start + len(segment)
 	joined := start == t.chainEnd && len(t.chain) > 0
 	c := segment[0]

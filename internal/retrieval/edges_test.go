@@ -150,12 +150,12 @@ func TestAddedTwice(t *testing.T) {
 			QueryWord{Term: "a", Weight: 1, Optional: true},
 		},
 	} {
-		got := addWord(addWord(nil, c.before, 1), c.then, 1)
+		got := addWord(addWord(nil, &c.before, 1), &c.then, 1)
 		if len(got) != 1 || got[0].Weight != c.want.Weight || got[0].Optional != c.want.Optional {
 			t.Errorf("%+v and %+v: %+v", c.before, c.then, got)
 		}
 	}
-	if got := addWord(addWord(nil, QueryWord{Term: "a"}, 1), QueryWord{Term: "b"}, 1); len(got) != 1 || got[0].Term != "a" {
+	if got := addWord(addWord(nil, &QueryWord{Term: "a"}, 1), &QueryWord{Term: "b"}, 1); len(got) != 1 || got[0].Term != "a" {
 		t.Errorf("beyond the limit: %+v", got)
 	}
 }

@@ -28,14 +28,11 @@ func Languages(text string) (codes []string, told bool) {
 	if soonEnglish(folded) {
 		return nil, true
 	}
-	for _, l := range languagesOf(text, folded) {
+	of, english := languagesAndEnglish(text, folded)
+	for _, l := range of {
 		codes = append(codes, latinCodes[l])
 	}
-	if codes == nil {
-		_, _, english := countSmall(folded)
-		return nil, english > 0
-	}
-	return codes, true
+	return codes, codes != nil || english
 }
 
 // LatinLanguages are the codes of all languages that [Languages] tells.

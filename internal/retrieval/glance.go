@@ -20,6 +20,15 @@ func glanceOf[T any](lists ...map[string]T) *glance {
 	return g
 }
 
+// add takes in what another one tells.
+func (g *glance) add(more *glance) {
+	for n := range more {
+		for first := range more[n] {
+			g[n][first] |= more[n][first]
+		}
+	}
+}
+
 // may reports whether a word may be in one of the lists.
 func (g *glance) may(word string) bool {
 	n := len(word)

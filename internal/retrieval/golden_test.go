@@ -27,7 +27,7 @@ func TestWordsStayAsTheyAre(t *testing.T) {
 		q := Parse(text, 40)
 		for _, w := range q.Words {
 			shown := fmt.Sprintf("%s*%g", w.Term, w.Weight)
-			for _, stem := range w.Or(nil) {
+			for _, stem := range w.Or(nil, true) {
 				shown += "|" + strings.TrimPrefix(stem, string(rune(stemMark)))
 			}
 			if w.Spelling != "" {

@@ -90,18 +90,16 @@ var smallGlance = glanceOf(smallIn)
 
 const inEnglish = 1 << 7
 
-// languagesOf are the indices of the languages that a text may be in, from its first words:
-// those with the most small words, if that is more than English has. A text without small words
-// is in those that have its letters. nil: none of them.
-func languagesOf(text, folded string) []int {
+// countedLanguages is [languagesAndEnglish] of any text.
+func countedLanguages(text, folded string) (of []int, hasEnglish bool) {
 	counts, most, english := countSmall(folded)
 	switch {
 	case most > english:
-		return withCount(counts, most)
+		return withCount(counts, most), english > 0
 	case english == 0 && text != folded:
-		return byLetters(text)
+		return byLetters(text), false
 	}
-	return nil
+	return nil, english > 0
 }
 
 // byLetters are the indices of the languages of the letters of a text that English lacks.
@@ -206,8 +204,21 @@ func stemIn(word string, l int) string {
 	if !hasStem(word) || languages[l].stop[word] {
 		return ""
 	}
-	return cachedStem(languages[l].mark, word, func(w string) string { return stemAs(w, l) })
+	return languageStem(word, l)
 }
+
+// languageStem is stemIn of a word that has one.
+func languageStem(word string, l int) string {
+	return cachedStem(languages[l].mark, word, markedStems[l])
+}
+
+// markedStems are what make the stems of each language, led by its mark.
+var markedStems = func() (of []func(word string) string) {
+	for l := range languages {
+		of = append(of, func(word string) string { return stemAs(word, l) })
+	}
+	return of
+}()
 
 // CutStem takes the text of an [Inflected] token apart: the letter of its language, and the stem.
 func CutStem(text string) (language byte, stem string, ok bool) {

@@ -31,17 +31,21 @@ func Normalize(token string) (term string, stop bool) {
 
 // termOfEnglish is the term of a token of English letters that is no stop word.
 func termOfEnglish(token string) string {
-	if n := numbers[token]; n != "" {
-		return n
+	if termGlance.may(token) {
+		if n := numbers[token]; n != "" {
+			return n
+		}
+		if base := irregular[token]; base != "" {
+			token = base
+		}
 	}
-	if base := irregular[token]; base != "" {
-		token = base
-	}
-	if fixed[token] || len(token) <= 3 {
+	if len(token) <= 3 || fixedGlance.may(token) && fixed[token] {
 		return token
 	}
-	if base := overstemmed[token]; base != "" {
-		return base
+	if termGlance.may(token) {
+		if base := overstemmed[token]; base != "" {
+			return base
+		}
 	}
 	term := englishStem(american(token))
 	if base := travelled[term]; base != "" {
@@ -138,6 +142,12 @@ var irregular = wordMap(`went gone goes=go bought=buy brought=bring thought thou
 	jewellery=jewelry cosy=cozy plough=plow sceptical=skeptical mould mouldy=mold moustache=mustache yoghurt yogurts yoghurts=yogurt
 	enrol=enroll fulfil=fulfill skilful=skillful judgement=judgment ageing=aging doughnut doughnuts=donut mum mums=mom
 	manoeuvre=maneuver paediatric=pediatric anaemia=anemia oestrogen=estrogen tyre tyres=tire cheque cheques=check`)
+
+// What lists say of a token on its way to a term.
+var (
+	termGlance  = glanceOf(numbers, irregular, overstemmed)
+	fixedGlance = glanceOf(fixed)
+)
 
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}

@@ -50,18 +50,18 @@ func (w *QueryWord) Word() string { return w.word }
 func Forms(word string) []string {
 	term, _ := Normalize(word)
 	w := QueryWord{Term: term, word: word, made: Word}
-	return w.Or([]string{term})
+	return w.Or([]string{term}, true)
 }
 
-// Or adds to a list the terms that count as the word: its stems in languages, and what a text may have
-// in its place. To find them takes longer than all else of [Parse], and who asks for the
+// Or adds to a list the terms that count as the word: its stems in languages, unless no text has any, and what a text
+// may have in its place. To find them takes longer than all else of [Parse], and who asks for the
 // rarest words needs those of a few.
-func (w *QueryWord) Or(terms []string) []string {
+func (w *QueryWord) Or(terms []string, stems bool) []string {
 	if w.lone {
 		return terms
 	}
 	if w.made == Word {
-		return addForms(terms, w.Term, w.word)
+		return addForms(terms, w.Term, w.word, stems)
 	}
 	terms = withAlternates(w.Term, nil, terms)
 	if w.made == Pair {
@@ -117,19 +117,19 @@ func Parse(text string, limit int) Query {
 	_, others, english := countSmall(fold(plain))
 	q.Text = fold(plain)
 	q.English, q.Aim = english > others, aimOf(plain)
-	q.Words = q.wordsOf(plain, limit)
+	q.Words = q.wordsOf(nil, subject(plain, q.Aim), limit)
 	return q
 }
 
-// ParseWords returns the words of [Parse] alone.
-func ParseWords(text string, limit int) []QueryWord {
+// AppendWords returns the words of [Parse] alone, in the memory of an empty list if it is enough.
+func AppendWords(to []QueryWord, text string, limit int) []QueryWord {
 	var q Query
-	return q.wordsOf(q.takePrefixes(text, limit), limit)
+	return q.wordsOf(to, q.takePrefixes(text, limit), limit)
 }
 
-// wordsOf returns the words of a text without the prefixes.
-func (q *Query) wordsOf(plain string, limit int) []QueryWord {
-	c := collector{limit: limit, content: make([]QueryWord, 0, min(limit, len(plain)/bytesOfWord+1))}
+// wordsOf returns the words of a text without the prefixes, in the memory of an empty list if it is enough.
+func (q *Query) wordsOf(to []QueryWord, plain string, limit int) []QueryWord {
+	c := collector{limit: limit, content: slices.Grow(to, min(limit, len(plain)/bytesOfWord+1))}
 	analyze(plain, true, c.token)
 	return c.words(len(q.Prefixes) == 0)
 }
@@ -288,10 +288,13 @@ func (c *collector) token(t Token) {
 	switch t.Kind {
 	case Word:
 		if stop {
-			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
+			if c.strong && !nameable[term] { // it does not count
+				return
+			}
+			c.empty = addWord(c.empty, &QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			if nameable[term] {
 				name := QueryWord{Term: strings.ToUpper(term), Weight: nameWeight, lone: true}
-				c.content = addWord(c.content, name, c.limit)
+				c.content = addWord(c.content, &name, c.limit)
 			}
 			return
 		}
@@ -313,7 +316,7 @@ func (c *collector) token(t Token) {
 	case Pair:
 		switch {
 		case t.function:
-			c.empty = addWord(c.empty, QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
+			c.empty = addWord(c.empty, &QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
 			return
 		case t.mixed:
 			weight = mixedWeight
@@ -339,7 +342,7 @@ func (c *collector) token(t Token) {
 			w.Roles, w.word = rolesOf(t.Text, false), t.Text
 		}
 	}
-	c.content = addWord(c.content, w, c.limit)
+	c.content = addWord(c.content, &w, c.limit)
 }
 
 // misspellable reports whether a word may be a typing error: letters alone, of a script
@@ -352,15 +355,15 @@ func misspellable(word string) bool {
 func (c *collector) words(needed bool) []QueryWord {
 	words := c.content
 	if !c.strong && needed {
-		for _, w := range c.empty {
-			words = addWord(words, w, c.limit)
+		for i := range c.empty {
+			words = addWord(words, &c.empty[i], c.limit)
 		}
 	}
 	return words
 }
 
 // addWord adds a word while there is room, or keeps the greater weight of one that is there.
-func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
+func addWord(words []QueryWord, w *QueryWord, limit int) []QueryWord {
 	for i := range words {
 		if words[i].Term == w.Term {
 			words[i].Weight = max(words[i].Weight, w.Weight)
@@ -371,7 +374,7 @@ func addWord(words []QueryWord, w QueryWord, limit int) []QueryWord {
 	if len(words) == limit {
 		return words
 	}
-	return append(words, w)
+	return append(words, *w)
 }
 
 // nameable are stop words that are names as well, and typed without a capital.

@@ -7,7 +7,7 @@ func (t *tokenizer) plainSegments(cut func(text string) int) {
 		c, end := t.text[start], start+1
 		switch {
 		case isWordByte(c):
-			for end < len(t.text) && isWordByte(t.text[end]) {
+			for end < len(t.text) && wordBytes[t.text[end]] {
 				end++
 			}
 			if end < len(t.text) && mayJoin(t.text[end]) {
@@ -31,6 +31,14 @@ func (t *tokenizer) plainSegments(cut func(text string) int) {
 
 // isWordByte reports whether a character is a letter, a digit, or the sign that joins them to a name.
 func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' }
+
+// wordBytes are those of which [isWordByte] says so: it is asked for each byte of a text.
+var wordBytes = func() (of [256]bool) {
+	for c := range of {
+		of[c] = isWordByte(byte(c))
+	}
+	return of
+}()
 
 // mayJoin reports whether words or numbers on both sides of a character may be one.
 func mayJoin(c byte) bool { return c == '.' || c == ',' || c == ':' || c == ';' || c == '\'' }

@@ -7,7 +7,7 @@ import (
 	"github.com/kljensen/snowball/russian"
 )
 
-// The stems of French and of Russian are those of package snowball, which takes a microsecond or two for a word: it
+// The stems of French and of Russian, as those of English, are those of package snowball, which takes a microsecond or two for a word: it
 // makes runes of each ending that it compares. For words of the letters that nearly all words have the same rules are
 // written out here. A test compares the two.
 

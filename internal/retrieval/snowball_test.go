@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kljensen/snowball/english"
 	"github.com/kljensen/snowball/french"
 	"github.com/kljensen/snowball/russian"
 )
 
-// Words of French and Russian have the stems that package snowball gives them, whatever they are made of.
+// Words of English, French and Russian have the stems that package snowball gives them, whatever they are made of.
 func TestStemsAreThoseOfSnowball(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	parts := func(letters string, lists ...*endings) []string {
@@ -32,6 +33,9 @@ func TestStemsAreThoseOfSnowball(t *testing.T) {
 			frenchSuffixes, frenchVerbs, frenchVerbsI, frenchRests, frenchDoubles),
 			"par", "col", "qu", "iv", "at", "ic", "eus", "abl"),
 			frenchSnowball, func(w string) string { return french.Stem(w, true) }},
+		{"English", append(parts("aeiouybcdefghijklmnopqrstuvwxyzyé'", englishPlurals, englishVerbs, englishDoubles, englishCut,
+			englishNouns, englishQualities, englishRests), "gener", "commun", "arsen", "sky", "proceed", "news", "y", "yy", "ay"),
+			englishStem, func(w string) string { return english.Stem(w, true) }},
 		{"Russian", parts("абвгдежзийклмнопрстуфхцчшщъыьэюяё", russianGerunds, russianReflexives, russianAdjectives,
 			russianParticiples, russianVerbs,
 			russianNouns, russianQualities, superlatives),

@@ -4,28 +4,10 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/kljensen/snowball/english"
 )
 
-// Bounds of what is remembered: about 100 bytes a stem, and 140 for all stems of a word.
-const (
-	maxStems   = 30_000
-	maxStemmed = 18_000
-)
-
-// A stemKey is a word in a language; t: a word of which a term is made.
-type stemKey struct {
-	language byte
-	word     string
-}
-
-// stems remembers what words are stemmed to: stemming costs some microseconds,
-// and few words make up most of any text.
-var stems = struct {
-	sync.RWMutex
-	of map[stemKey]string
-}{of: map[stemKey]string{}}
+// maxStemmed is of how many words all stems are remembered, which take about 140 bytes.
+const maxStemmed = 18_000
 
 // stemmed remembers all stems that a word of a query may have and what texts may have in its place, since
 // to look them up one by one takes most of what a query of known words costs. They stand one behind the other.
@@ -37,9 +19,9 @@ var stemmed = struct {
 // alternateMark leads a term in what is remembered that is no stem; no term has it.
 const alternateMark = '\x00'
 
-// addForms adds to a list all stems that a word may have in a document, and then what a document may have in place
-// of its term.
-func addForms(to []string, term, word string) []string {
+// addForms adds to a list all stems that a word may have in a document, if they are wanted, and then what a document may
+// have in place of its term.
+func addForms(to []string, term, word string, stems bool) []string {
 	stemmed.RLock()
 	all, ok := stemmed.of[word]
 	stemmed.RUnlock()
@@ -53,6 +35,15 @@ func addForms(to []string, term, word string) []string {
 		}
 		stemmed.of[strings.Clone(word)] = all
 		stemmed.Unlock()
+	}
+	if !stems {
+		_, alternates, _ := strings.Cut(all, string(rune(alternateMark)))
+		for alternate := range strings.SplitSeq(alternates, string(rune(alternateMark))) {
+			if alternate != "" {
+				to = append(to, alternate)
+			}
+		}
+		return to
 	}
 	for all != "" {
 		n := 1
@@ -90,13 +81,6 @@ func formsOf(term, word string) string {
 // safe for concurrent use.
 func Stem(word string) string { return cachedStem('e', word, englishStem) }
 
-func englishStem(word string) string {
-	if staysEnglish(word) {
-		return word
-	}
-	return english.Stem(word, true)
-}
-
 // staysEnglish reports whether a word has no ending that the stemmer takes off, by its last letter.
 func staysEnglish(word string) bool { return plainEnding(word, "abfhjkopquvwxz") }
 
@@ -116,37 +100,15 @@ func plainEnding(word, letters string) bool {
 	return true
 }
 
-func cachedStem(language byte, word string, stem func(string) string) string {
-	stems.RLock()
-	s, ok := stems.of[stemKey{language, word}]
-	stems.RUnlock()
-	if ok {
-		return s
-	}
-	if len(word) > maxTokenBytes { // a text may be one word
-		return stem(word)
-	}
-	word = strings.Clone(word)
-	s = stem(word)
-	stems.Lock()
-	if len(stems.of) >= maxStems {
-		clear(stems.of)
-	}
-	stems.of[stemKey{language, word}] = s
-	stems.Unlock()
-	return s
-}
-
 // ForgetStems empties what is remembered of words.
 func ForgetStems() {
 	forgetSketches()
+	languagesTold.forget()
 	stemmed.Lock()
 	clear(stemmed.of)
 	stemmed.Unlock()
 	comparedWords.Lock()
 	clear(comparedWords.of)
 	comparedWords.Unlock()
-	stems.Lock()
-	defer stems.Unlock()
-	clear(stems.of)
+	stems.Store(nil)
 }

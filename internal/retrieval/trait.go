@@ -91,11 +91,7 @@ func (r *TraitReader) Read(t *Token) {
 var traitGlance = sync.OnceValue(func() *glance {
 	g := glanceOf(amounts, moments, pointers, spans)
 	for _, more := range []*glance{glanceOf(numbers), glanceOf(pronouns)} {
-		for n := range more {
-			for first := range more[n] {
-				g[n][first] |= more[n][first]
-			}
-		}
+		g.add(more)
 	}
 	return g
 })
@@ -122,11 +118,15 @@ func (r *TraitReader) Of(text string) Traits {
 	if end < 0 {
 		return found
 	}
-	_, size := utf8.DecodeRuneInString(text[end:])
+	letter, size := utf8.DecodeRuneInString(text[end:])
+	questioned := strings.ContainsAny(text[end:], "?？؟")
+	if !questioned && letter < otherScripts { // mostly
+		return found
+	}
 	last := text[max(0, end-longestQuestion) : end+size]
 	last = last[strings.LastIndexAny(last, ".!?\n。！？؟")+1:]
 	asking := endsAsking(last)
-	if !asking && !strings.ContainsAny(text[end:], "?？؟") {
+	if !asking && !questioned {
 		return found
 	}
 	found |= Asks

@@ -104,6 +104,8 @@ func hasContact(text string) bool {
 	run, first, all, at := 0, 0, 0, 0 // digits: of this run, of the first one, of all; where the last one is
 	for i := range len(text) {
 		switch c := text[i]; {
+		case isLetter(c): // mostly
+			run, first, all = 0, 0, 0
 		case '0' <= c && c <= '9':
 			run++
 			all++
@@ -113,7 +115,7 @@ func hasContact(text string) bool {
 			at = i
 		case c == '@' && i > 0 && i+1 < len(text) && text[i-1] > ' ' && text[i+1] > ' ':
 			return true
-		case strings.IndexByte(" -/.()", c) >= 0 && i-at <= 2: // at most two signs between two digits
+		case (c == ' ' || strings.IndexByte("-/.()", c) >= 0) && i-at <= 2: // at most two signs between two digits
 			if first == 0 {
 				first = run
 			}
@@ -125,9 +127,12 @@ func hasContact(text string) bool {
 	return false
 }
 
+// otherScripts is where scripts without spaces begin, of those whose questions end with a word.
+const otherScripts = 0x3000
+
 // endsAsking reports whether a sentence of a script without spaces ends as a question does.
 func endsAsking(sentence string) bool {
-	if r, _ := utf8.DecodeLastRuneInString(sentence); r < 0x3000 {
+	if r, _ := utf8.DecodeLastRuneInString(sentence); r < otherScripts {
 		return false
 	}
 	for _, ending := range questionEndings {

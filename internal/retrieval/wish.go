@@ -1,6 +1,9 @@
 package retrieval
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // People say once how they want things ("I can't stand crowds", "Always show the units") and later ask for
 // something that this bears on, in other words. A text that says so is also indexed under that, so that a
@@ -65,6 +68,10 @@ var toMe = phrases(`me,my,us`)
 
 // wish takes in a word of a stored text.
 func (t *tokenizer) wish(lower string, start int) {
+	opening := t.opening && !t.ordered
+	if !opening && !wishGlance().may(lower) { // mostly
+		return
+	}
 	rest := t.text[start:]
 	switch {
 	case !t.wished && t.isWish(lower, rest):
@@ -88,6 +95,13 @@ func isOrder(lower, sentence string) bool {
 	next = strings.ToLower(next)
 	return lower != "always" && lower != "never" || !noOrders[next] && !strings.HasSuffix(next, "ed") && !strings.HasSuffix(next, "ing")
 }
+
+// wishGlance tells of most words that no wish begins with them, and no order is about them.
+var wishGlance = sync.OnceValue(func() *glance {
+	g := glanceOf(wishKinds)
+	g.add(glanceOf(whens))
+	return g
+})
 
 // isWish reports whether a text from some word on says what somebody likes or avoids.
 func (t *tokenizer) isWish(lower, text string) bool {

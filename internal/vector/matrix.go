@@ -85,9 +85,7 @@ func (m *Matrix) AppendQuantized(scale float32, codes []byte) (row int) {
 	if !validScale(scale) {
 		scale = 0
 	}
-	for _, c := range codes {
-		m.codes = append(m.codes, int8(c))
-	}
+	m.codes = append(m.codes, unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes))...)
 	m.scales = append(m.scales, scale)
 	return len(m.scales) - 1
 }

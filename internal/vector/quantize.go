@@ -17,11 +17,22 @@ func Quantize(v []float32) []byte {
 	blob := make([]byte, scaleBytes+len(v))
 	scale := scaleOf(v)
 	binary.LittleEndian.PutUint32(blob, math.Float32bits(scale))
-	for i, x := range v {
-		blob[scaleBytes+i] = byte(code(x, scale))
+	switch codes := blob[scaleBytes:][:len(v)]; {
+	case scale == 0:
+	case scale < leastExact:
+		for i, x := range v {
+			codes[i] = byte(code(x, scale))
+		}
+	default: // the last bits of a number without a fraction are those of the integer
+		for i, x := range v {
+			codes[i] = byte(math.Float64bits(float64(x)/float64(scale) + toEven))
+		}
 	}
 	return blob
 }
+
+// leastExact is a scale from which on no component has more than 127 steps, however the scale was rounded.
+const leastExact = 1e-30
 
 // Split returns the scale and the codes of a blob that [Quantize] made; the codes share
 // its memory. A blob of another length than dims needs, or with a scale that is negative
@@ -56,16 +67,21 @@ func Dequantize(blob []byte) ([]float32, error) {
 // scaleOf returns what one step of a code is worth, or 0 for a vector that is
 // zero, not finite, or too small to be told from zero.
 func scaleOf(v []float32) float32 {
-	var greatest float32
+	var greatest uint32 // the bits of numbers that are not negative are in order, and of those that are none last
 	for _, x := range v {
-		magnitude := float32(math.Abs(float64(x)))
-		if !(magnitude <= math.MaxFloat32) { // NaN fails every comparison
-			return 0
-		}
-		greatest = max(greatest, magnitude)
+		greatest = max(greatest, math.Float32bits(x)&^signBit)
 	}
-	return greatest / 127
+	if greatest >= infinite {
+		return 0
+	}
+	return math.Float32frombits(greatest) / 127
 }
+
+// The bit of a number's sign, and those of an infinite one.
+const (
+	signBit  = 1 << 31
+	infinite = 0xff << 23
+)
 
 // code rounds x to a multiple of scale. Scales near the least float32 are
 // themselves rounded, hence the clamp.

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -65,9 +66,15 @@ func (s *links) endsOf(id loci.ID) (all []end) {
 	return all
 }
 
-// of lists the links of a record, oldest first.
-func (s *links) of(id loci.ID) (all []loci.Link) {
-	for _, e := range s.endsOf(id) {
+// of lists the links of some records, oldest first.
+func (s *links) of(ids []loci.ID) (all []loci.Link) {
+	var ends []end
+	for _, id := range ids {
+		ends = append(ends, s.endsOf(id)...)
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Or(a.link.At.Compare(b.link.At), cmp.Compare(a.seq, b.seq)) })
+	ends = slices.CompactFunc(ends, func(a, b end) bool { return a.seq == b.seq })
+	for _, e := range ends {
 		all = append(all, e.link)
 	}
 	return all

@@ -23,15 +23,16 @@ func (s *Store) Records(ctx context.Context, t loci.Tenant, f loci.Filter, p loc
 	data.mu.RLock()
 	defer data.mu.RUnlock()
 	var out []loci.Record
+	room := page.Room{Limit: limit, Bytes: p.MaxBytes}
 	for r := range data.listed(&f, after, p.Order) {
 		if after != nil && !after.Precedes(&r.Record, p.Order) {
 			continue
 		}
-		if len(out) == limit {
-			return out, page.RecordCursor(&out[limit-1], p.Order), nil
+		shown := p.Shown(&r.Record)
+		if !room.Takes(&shown) {
+			return out, page.RecordCursor(&out[len(out)-1], p.Order), nil
 		}
-		one := clone(&r.Record)
-		out = append(out, p.Shown(&one))
+		out = append(out, clone(&shown))
 	}
 	return out, "", nil
 }

@@ -65,14 +65,14 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) ([]loc
 }
 
 // Links implements [loci.RecordLister].
-func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) ([]loci.Link, error) {
+func (s *Store) Links(ctx context.Context, t loci.Tenant, ids ...loci.ID) ([]loci.Link, error) {
 	data, err := s.tenant(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	return data.links.of(id), nil
+	return data.links.of(ids), nil
 }
 
 // Linked implements [loci.RecordLister].

@@ -111,7 +111,8 @@ func (c *checker) records() error {
 		return nil // their names could not be put in
 	}
 	all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
-	return c.reading.records(nil, &all, nil, loci.NewestFirst, math.MaxInt32, func(record *loci.Record) bool {
+	const most = math.MaxInt32
+	return c.reading.records(nil, &all, nil, loci.NewestFirst, most, most, func(record *loci.Record) bool {
 		c.findings = append(c.findings, form.Faults(record)...)
 		return len(c.findings) < maxFindings
 	})

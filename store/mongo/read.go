@@ -31,12 +31,15 @@ func (s *Store) Records(
 			return invalid
 		}
 		out, next = nil, ""
-		return r.records(projection, &filter, after, p.Order, limit+1, func(record *loci.Record) bool {
-			if len(out) == limit {
-				next = page.RecordCursor(&out[limit-1], p.Order)
+		room := page.Room{Limit: limit, Bytes: p.MaxBytes}
+		first := room.First(limit + 1)
+		return r.records(projection, &filter, after, p.Order, limit+1, first, func(record *loci.Record) bool {
+			shown := p.Shown(record)
+			if !room.Takes(&shown) {
+				next = page.RecordCursor(&out[len(out)-1], p.Order)
 				return false
 			}
-			out = append(out, p.Shown(record))
+			out = append(out, shown)
 			return true
 		})
 	})
@@ -47,11 +50,12 @@ func (s *Store) Records(
 }
 
 // records calls yield for what a filter selects, in an order, until it returns false or
-// was called as often as wanted.
+// was called as often as wanted. It reads first so many at once.
 func (r *reading) records(
-	projection any, filter *loci.Filter, after *place, order loci.Order, wanted int, yield func(*loci.Record) bool,
+	projection any, filter *loci.Filter, after *place, order loci.Order, wanted, first int,
+	yield func(*loci.Record) bool,
 ) error {
-	limit := wanted
+	limit := first
 	for {
 		c := about(r.t)
 		by := c.behind(r.t, after, order)
@@ -119,7 +123,7 @@ func (r *reading) page(filter bson.D, opts *options.FindOptionsBuilder) (found [
 
 // each calls do for all that a filter selects.
 func (r *reading) each(filter *loci.Filter, do func(*loci.Record)) error {
-	return r.records(nil, filter, nil, loci.NewestFirst, math.MaxInt32, func(record *loci.Record) bool {
+	return r.records(nil, filter, nil, loci.NewestFirst, math.MaxInt32, math.MaxInt32, func(record *loci.Record) bool {
 		do(record)
 		return true
 	})
@@ -302,7 +306,11 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out [
 }
 
 // Links implements [loci.RecordLister].
-func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Link, err error) {
+func (s *Store) Links(ctx context.Context, t loci.Tenant, ids ...loci.ID) (out []loci.Link, err error) {
+	named, of := make(map[loci.ID]bool, len(ids)), make(bson.A, len(ids))
+	for i, id := range ids {
+		named[id], of[i] = true, idOf(id)
+	}
 	err = s.read(ctx, t, "list links", func(r *reading) error {
 		type numbered struct {
 			loci.Link
@@ -310,11 +318,11 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 		}
 		var found []*numbered
 		for _, end := range []string{"from_id", "to_id"} { // each with an index of its own
-			if err := r.find(cLink, r.t.about(bson.E{Key: end, Value: idOf(id)}), func(d *doc) error {
+			if err := r.find(cLink, r.t.about(bson.E{Key: end, Value: is("$in", of)}), func(d *doc) error {
 				l := loci.Link{
 					From: d.id("from_id"), Type: loci.LinkType(d.string("type")), To: d.id("to_id"), At: d.time("created_at"),
 				}
-				if end == "from_id" || l.From != l.To { // which was found before
+				if end == "from_id" || !named[l.From] { // it was found before
 					found = append(found, &numbered{l, d.int("seq")})
 				}
 				return nil

@@ -56,7 +56,7 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		}
 		kept = r.state.Held(r.state.Seq)
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
-		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, func(record *loci.Record) bool {
+		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, maxInt, func(record *loci.Record) bool {
 			findings = append(findings, form.Faults(record)...)
 			return len(findings) < maxFindings
 		})

@@ -28,12 +28,15 @@ func (s *Store) Records(
 			return invalid
 		}
 		out, next = nil, ""
-		return r.records(columns, &filter, after, p.Order, limit+1, func(record *loci.Record) bool {
-			if len(out) == limit {
-				next = page.RecordCursor(&out[limit-1], p.Order)
+		room := page.Room{Limit: limit, Bytes: p.MaxBytes}
+		first := room.First(limit + 1)
+		return r.records(columns, &filter, after, p.Order, limit+1, first, func(record *loci.Record) bool {
+			shown := p.Shown(record)
+			if !room.Takes(&shown) {
+				next = page.RecordCursor(&out[len(out)-1], p.Order)
 				return false
 			}
-			out = append(out, p.Shown(record))
+			out = append(out, shown)
 			return true
 		})
 	})
@@ -44,11 +47,12 @@ func (s *Store) Records(
 }
 
 // records calls yield for what a filter selects, in an order, until it returns false or
-// was called as often as wanted. It ends the transaction.
+// was called as often as wanted. It reads first so many at once, and ends the transaction.
 func (r *reading) records(
-	columns string, filter *loci.Filter, after *place, order loci.Order, wanted int, yield func(*loci.Record) bool,
+	columns string, filter *loci.Filter, after *place, order loci.Order, wanted, first int,
+	yield func(*loci.Record) bool,
 ) error {
-	limit := wanted
+	limit := first
 	in, err := r.streams(filter, order, limit)
 	if err != nil {
 		return err
@@ -58,7 +62,7 @@ func (r *reading) records(
 		if in != nil {
 			q, exact = merged(r.t, columns, filter, in, after, order, limit)
 		}
-		found, err := r.page(q, exact)
+		found, err := r.page(q, exact && limit >= wanted)
 		if err != nil {
 			return err
 		}
@@ -187,7 +191,7 @@ func (r *reading) countSelected(filter *loci.Filter, c *conditions, lacking stri
 
 // each calls do for all that a filter selects.
 func (r *reading) each(filter *loci.Filter, do func(*loci.Record)) error {
-	return r.records(recordColumns, filter, nil, loci.NewestFirst, 1<<31-1, func(record *loci.Record) bool {
+	return r.records(recordColumns, filter, nil, loci.NewestFirst, 1<<31-1, 1<<31-1, func(record *loci.Record) bool {
 		do(record)
 		return true
 	})
@@ -245,10 +249,14 @@ const selectRevisions = `SELECT version, updated_at, replaced_at, text, tags, at
 	FROM loci.revision WHERE tenant = $1 AND record = $2 ORDER BY version DESC`
 
 // Links implements [loci.RecordLister].
-func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Link, err error) {
+func (s *Store) Links(ctx context.Context, t loci.Tenant, ids ...loci.ID) (out []loci.Link, err error) {
+	of := make([][]byte, len(ids))
+	for i := range ids {
+		of[i] = ids[i][:]
+	}
 	err = s.read(ctx, t, "list links", func(r *reading) error {
 		out = nil
-		return r.last(stmt{sql: selectLinks, args: []any{r.t.key, id}, row: func(row row) error {
+		return r.last(stmt{sql: selectLinks, args: []any{r.t.key, of}, row: func(row row) error {
 			out = append(
 				out,
 				loci.Link{From: row.id(0), Type: loci.LinkType(row.string(1)), To: row.id(2), At: row.time(3)},
@@ -259,11 +267,14 @@ func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loc
 	return out, err
 }
 
-// selectLinks has two halves, each with an index of its own.
+// selectLinks has two halves, each with an index of its own; a link between two of the records is in both. A record has
+// more than one link, so that [look] would not do; the offset keeps the database from joining in another order.
 const selectLinks = `SELECT from_id, type, to_id, created_at FROM (
-	SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND from_id = $2
-	UNION ALL
-	SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND to_id = $2 AND from_id <> $2
+	SELECT l.* FROM unnest((SELECT $2::bytea[])) k (v) CROSS JOIN LATERAL (
+		SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND from_id = k.v OFFSET 0) l
+	UNION
+	SELECT l.* FROM unnest((SELECT $2::bytea[])) k (v) CROSS JOIN LATERAL (
+		SELECT from_id, type, to_id, created_at, seq FROM loci.link WHERE tenant = $1 AND to_id = k.v OFFSET 0) l
 	) l ORDER BY created_at, seq, from_id, type, to_id`
 
 // Linked implements [loci.RecordLister].

@@ -138,14 +138,34 @@ func (f *file) restTriggers(rest bool) {
 	}
 }
 
+// resting runs a statement whose text is marked with countedHere, of a caller who does what triggers and foreign keys
+// would do. SQLite leaves both out of what it prepares meanwhile.
+func (f *file) resting(run func() error) error {
+	if f.handle == 0 {
+		return loci.Errorf(loci.Internal, "the writing connection is not known")
+	}
+	const both = sqlite3.SQLITE_EnableTrigger | sqlite3.SQLITE_ForeignKeys
+	flags := &(*sqlite3.Tsqlite3)(foreign(f.handle)).Fflags
+	before := *flags
+	*flags &^= both
+	defer func() { *flags |= before & both }()
+	return run()
+}
+
 // endCounting adds up what was added, before anything else is changed or read.
 func (t *tx) endCounting() error {
 	c := t.counted
 	if c == nil {
 		return nil
 	}
+	if err := t.putBeside(c); err != nil {
+		return err
+	}
 	t.counted = nil
 	t.f.restTriggers(false)
+	if err := t.events(c.events); err != nil {
+		return err
+	}
 	for at, n := range c.rows {
 		if err := t.exec(`INSERT INTO tally VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET records = records + excluded.records, searched = searched + excluded.searched,
@@ -167,11 +187,27 @@ func (t *tx) endCounting() error {
 	return t.exec("UPDATE holding SET records = records + ?, bytes = bytes + ?", c.held.Records, c.held.Bytes)
 }
 
-// A counting is what records count for that were added.
+// A counting is what records count for that were added, and what is stored of all of them at once: each statement costs
+// as much as to insert a row.
 type counting struct {
 	rows    map[tallied]*amounts
 	vectors map[embedded]int64
 	held    loci.Holding
+
+	blobs  []any // of vectors: three columns of each
+	events []*loci.Event
+}
+
+// putBeside stores the vectors of what was added.
+func (t *tx) putBeside(c *counting) error {
+	for rest := c.blobs; len(rest) > 0; {
+		n := rowsAtOnce(len(rest) / vectorColumns)
+		if err := t.exec(countedVectors.of(n), rest[:n*vectorColumns]...); err != nil {
+			return err
+		}
+		rest = rest[n*vectorColumns:]
+	}
+	return nil
 }
 
 // put counts a new record and its vectors in spaces.

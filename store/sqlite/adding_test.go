@@ -1,12 +1,16 @@
 package sqlite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/vector"
 )
 
 // adding makes jobs that only add records, with vectors and slots of their own.
@@ -205,5 +209,93 @@ func TestOwnCommitsAreKnown(t *testing.T) {
 		if seq, err := f.changed(t.Context()); err != nil || seq != at(other) {
 			t.Errorf("after another process the last change is %d, %v; want %d", seq, err, at(other))
 		}
+	}
+}
+
+// Events of changes that share a transaction stand in the log in the order of the changes, and in one chain, however
+// many there are; vectors are those of their records.
+func TestWhatIsAddedTogetherKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 4, 31, 2*mostRows + 7} {
+		s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+		save(t, s, "walrus")
+		changes, batch := adding(n)
+		for i := range changes {
+			changes[i].Put[0].Vectors[0].Rows[0][1] = float32(i) / float32(n)
+		}
+		own := ownTx(s.files[testTenant])
+		s.files[testTenant].commitBatch(own, batch)
+		for _, err := range outcomes(batch) {
+			must(t, err)
+		}
+		all := loci.EventFilter{Within: []loci.Namespace{{}}}
+		events, _, err := s.Events(t.Context(), testTenant, all, loci.Page{Limit: 500})
+		if err != nil || len(events) != n+1 {
+			t.Fatalf("%d events, %v; want %d", len(events), err, n+1)
+		}
+		for i, e := range events[:n] { // newest first
+			if want := changes[n-1-i].Put[0].Record.ID; e.Entity != want {
+				t.Errorf("event %d of %d is of another change", i, n)
+			}
+		}
+		for i := range changes {
+			var data []byte
+			const query = "SELECT data FROM vector WHERE record = (SELECT n FROM record WHERE id = ?)"
+			id := changes[i].Put[0].Record.ID
+			must(t, s.files[testTenant].readRow(t.Context(), query, []any{id[:]}, &data))
+			if want := vector.Quantize(changes[i].Put[0].Vectors[0].Rows[0]); !bytes.Equal(data, want) {
+				t.Errorf("note %d of %d has another vector", i, n)
+			}
+		}
+		sound(t, s, n+1)
+	}
+}
+
+// A record with a value that most lack keeps it, added alone and together with others.
+func TestWhatMostRecordsLackIsKept(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1_800_000_000_000).UTC()
+	for name, set := range map[string]func(r *loci.Record){
+		"nothing":     func(*loci.Record) {},
+		"an expiry":   func(r *loci.Record) { r.ExpiresAt = at },
+		"uses":        func(r *loci.Record) { r.Uses = 3 },
+		"a use":       func(r *loci.Record) { r.UsedAt = at },
+		"tags":        func(r *loci.Record) { r.Tags = []string{"a", "b"} },
+		"attributes":  func(r *loci.Record) { r.Attributes = []byte(`{"a":1}`) },
+		"an end":      func(r *loci.Record) { r.EndsAt = at },
+		"a due time":  func(r *loci.Record) { r.DueAt = at },
+		"a sequence":  func(r *loci.Record) { r.Sequence, r.Position = "s", 4 },
+		"a heading":   func(r *loci.Record) { r.Heading = "user colour" },
+		"a state":     func(r *loci.Record) { r.Scope, r.Status, r.Slot = "global", "active", "slot" },
+		"a body":      func(r *loci.Record) { r.Body = []byte(`{"b":2}`) },
+		"a decay":     func(r *loci.Record) { r.Decay = loci.Decay{Confidence: 0.5, Rate: 0.25, From: at} },
+		"no passages": func(r *loci.Record) { r.Passages = nil },
+	} {
+		s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+		alone := note("alone")
+		set(&alone.Put[0].Record)
+		must(t, s.Apply(t.Context(), testTenant, alone))
+		changes, batch := adding(4)
+		r := &changes[2].Put[0].Record
+		set(r)
+		if r.Slot == "slot" {
+			r.Slot = "another slot"
+		}
+		if r.Passages == nil {
+			changes[2].Put[0].Vectors = nil
+		}
+		s.files[testTenant].commitBatch(ownTx(s.files[testTenant]), batch)
+		for _, err := range outcomes(batch) {
+			must(t, err)
+		}
+		for _, want := range []*loci.Record{&alone.Put[0].Record, r} {
+			f := loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{want.ID}}
+			f.At = want.CreatedAt
+			got, _, err := s.Records(t.Context(), testTenant, f, loci.Page{Limit: 1})
+			if err != nil || len(got) != 1 || !reflect.DeepEqual(&got[0], want) {
+				t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+			}
+		}
+		sound(t, s, 5)
 	}
 }

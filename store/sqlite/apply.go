@@ -42,6 +42,9 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		run: func(tx *tx) error { return tx.apply(&c) }, erases: c.MakesRoom(),
 		adds: adds(&c), large: len(c.Put)+len(c.Erase) > largeChange, more: c.More, done: make(chan error, 1),
 	})
+	if err == nil && len(c.Put) > 0 {
+		s.takeInMuch(f)
+	}
 	switch {
 	case err != nil || c.More:
 	case len(c.Erase) > 0:
@@ -91,7 +94,11 @@ func (t *tx) change(c *loci.Change, quiet []loci.ID) error {
 		}
 		put = put[n:]
 	}
-	if err := t.events(c.Events); err != nil {
+	if t.counted != nil {
+		for i := range c.Events {
+			t.counted.events = append(t.counted.events, &c.Events[i])
+		}
+	} else if err := t.events(pointers(c.Events)); err != nil {
 		return err
 	}
 	for i := range c.Links {
@@ -249,11 +256,7 @@ func (t *tx) put(p *loci.Put) error {
 		return err
 	}
 	if isNew(p) {
-		insert := insertRow
-		if t.counted != nil {
-			insert = countedRow
-		}
-		n, err := t.insertRow(insert, appendRow(nil, r, namespace, seq)...)
+		n, err := t.insertOne(r, namespace, seq)
 		if err != nil {
 			return conflictOr(err)
 		}

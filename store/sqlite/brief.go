@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 const (
 	briefColumns = "r.id, r.version, r.live, r.created_at, r.updated_at, r.slot, r.attributes, r.status"
 	bodyColumns  = briefColumns + ", r.body"
-	endColumns   = ", r.expires_at, r.ends_at" // behind them, of a page that is kept
+	endColumns   = ", r.expires_at, r.ends_at, r.n" // behind them, of a page that is kept
 )
 
 // briefs is records for a page of brief records of one place by slot. The query says all that such a
@@ -38,15 +37,28 @@ func (f *file) briefs(
 		})
 	}
 	moment := filter.At.UnixMilli()
-	data, state, known := f.rows.FindList(key, moment)
-	if data != nil {
-		return rows.again(data)
+	kept, state, known := f.rows.FindList(key, moment)
+	page := keptPage{data: kept.Data, until: kept.Until}
+	if page.data != nil && len(kept.Changed) > 0 {
+		var err error
+		if page, err = f.mended(ctx, page, kept.Changed, state, func(number int64) (string, []any) {
+			return rowsQuery(columns+endColumns, filter, after, order, kept.Changed, number)
+		}, rows.descending); err != nil {
+			return err
+		}
+		if page.data != nil {
+			f.rows.KeepList(state, key, page.data, moment, page.until)
+		}
 	}
-	copied := &copiedRows{rows: rows, until: math.MaxInt64}
+	if page.data != nil {
+		return rows.again(page)
+	}
+	copied := &copiedRows{rows: rows, keptPage: newPage()}
 	err := f.taken(ctx, copied, func(number int64) (string, []any) {
 		return briefQuery(columns+endColumns, filter, after, order, limit, number)
 	})
-	if err == nil && known && copied.data != nil {
+	if err == nil && known {
+		copied.end(rows.ended == nil)
 		f.rows.KeepList(state, key, bytes.Clone(copied.data), moment, copied.until)
 	}
 	return err
@@ -57,6 +69,9 @@ func (f *file) briefs(
 func listKey(
 	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int,
 ) (key []byte, lasts bool) {
+	if columns == bodyColumns { // of a delete, after which it is no longer there
+		return nil, false
+	}
 	plain := loci.Filter{Within: filter.Within, Exact: true, Kinds: filter.Kinds, Slots: filter.Slots,
 		Statuses: filter.Statuses, At: filter.At, NotLive: filter.NotLive}
 	if !reflect.DeepEqual(*filter, plain) {
@@ -64,7 +79,7 @@ func listKey(
 	}
 	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text))), text...) }
 	flags := byte(0)
-	for i, set := range []bool{columns == bodyColumns, filter.NotLive, filter.At.IsZero(), after != nil} {
+	for i, set := range []bool{filter.NotLive, filter.At.IsZero(), after != nil} {
 		if set {
 			flags |= 1 << i
 		}
@@ -99,6 +114,19 @@ func briefQuery(
 	query = "SELECT " + takeFunction + "(?, " + strings.ReplaceAll(columns, "r.", "") + ") FROM (SELECT " + columns +
 		" FROM record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT +?)" // with a limit they stay in their order
 	return query, append(args, limit)
+}
+
+// rowsQuery is briefQuery for rows of some numbers, in no order.
+func rowsQuery(
+	columns string, filter *loci.Filter, after *page.Record, order loci.Order, numbers []int64, number int64,
+) (query string, args []any) {
+	selected := *filter
+	selected.Slots = loci.SlotRange{}
+	c, _ := where(&selected)
+	c.bySlot(filter, after, order == loci.SlotDescending)
+	of := padded(values(numbers))
+	return "SELECT " + takeFunction + "(?, " + columns + ") FROM record r NOT INDEXED WHERE r.n" + in(len(of)) + " AND " +
+		c.String(), append(append([]any{number}, of...), c.args...)
 }
 
 var errBrief = errors.New("a row is not what it should be")
@@ -162,38 +190,4 @@ func (b *briefRows) next(c *lentColumns) error {
 		return errFull
 	}
 	return nil
-}
-
-// again takes the rows of a page that is kept.
-func (b *briefRows) again(data []byte) error {
-	for c := (lentColumns{copied: data}); len(c.copied) > 0; {
-		if err := b.next(&c); errors.Is(err, errFull) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A copiedRows copies the rows of a page that it hands on.
-type copiedRows struct {
-	rows  *briefRows
-	data  []byte
-	until int64 // when the first of them expires or ends
-}
-
-func (c *copiedRows) why() error { return c.rows.why() }
-
-// take implements [taker]. The row has endColumns behind those of the page.
-func (c *copiedRows) take(row lentRow) bool {
-	ends := len(row.values) - 2
-	for column := ends; column < len(row.values); column++ {
-		if at, ok := row.integer(column); ok {
-			c.until = min(c.until, at)
-		}
-	}
-	row.values = row.values[:ends]
-	c.data = appendColumns(c.data, row, 0)
-	return c.rows.take(row)
 }

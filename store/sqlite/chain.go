@@ -7,30 +7,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci"
 )
 
-// manyEvents is how many events one statement appends where there are as many: each of its
-// own takes twice as long.
-const manyEvents = 32
-
 // events appends events to the log and to the chain.
-func (t *tx) events(given []loci.Event) error {
+func (t *tx) events(given []*loci.Event) error {
 	for len(given) > 0 {
-		n := 1
-		if len(given) >= manyEvents {
-			n = manyEvents
-		}
+		n := rowsAtOnce(len(given))
 		args := make([]any, 0, n*eventColumns)
-		for i := range given[:n] {
+		for _, e := range given[:n] {
 			var err error
-			if args, err = t.sealed(args, &given[i]); err != nil {
+			if args, err = t.sealed(args, e); err != nil {
 				return err
 			}
 		}
-		if err := t.exec(insertEvent+strings.Repeat(", "+eventRow, n-1), args...); err != nil {
+		if err := t.exec(insertEvents.of(n), args...); err != nil {
 			return err
 		}
 		given = given[n:]
@@ -38,12 +30,19 @@ func (t *tx) events(given []loci.Event) error {
 	return nil
 }
 
-const (
-	eventColumns = 12
-	eventRow     = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	insertEvent  = `INSERT INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
-		VALUES ` + eventRow
-)
+func pointers[T any](list []T) []*T {
+	to := make([]*T, len(list))
+	for i := range list {
+		to[i] = &list[i]
+	}
+	return to
+}
+
+const eventColumns = 12
+
+var insertEvents = insertOf{row: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	head: `INSERT OR FAIL INTO event (id, type, kind, entity, namespace, occurred_at, actor, request_id, payload, nonce, digest, sealed)
+		VALUES `}
 
 // sealed adds an event to the chain, and its columns to args.
 func (t *tx) sealed(args []any, given *loci.Event) ([]any, error) {
@@ -100,11 +99,13 @@ func (t *tx) restartChain() error {
 func (t *tx) checkTold(quiet []loci.ID) error {
 	told := map[loci.ID]bool{}
 	for part := range slices.Chunk(quiet, maxErased) {
-		ids := make([]any, len(part))
-		for i := range part {
-			ids[i] = part[i][:]
+		if numbers, all, err := t.eventsOf(part); err != nil || all && len(numbers) == 0 {
+			if err != nil {
+				return err
+			}
+			continue
 		}
-		ids = padded(ids)
+		ids := padded(values(part))
 		err := t.rows(
 			"SELECT entity FROM event WHERE (payload IS NOT NULL OR nonce IS NOT NULL) AND "+inList("entity", len(ids)), ids, 1,
 			func(row []driver.Value) error {

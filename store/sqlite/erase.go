@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -35,71 +34,69 @@ func (t *tx) eraseAll(all []loci.Erase, quiet []loci.ID) error {
 }
 
 func (t *tx) eraseSome(part []loci.Erase, quiet map[loci.ID]bool) error {
-	var g going
-	for i := range part {
-		g.ids = append(g.ids, part[i].ID[:])
-		if !quiet[part[i].ID] {
-			g.told = append(g.told, part[i].ID[:])
+	g := going{wanted: make(map[loci.ID]int, len(part))}
+	for i, e := range part {
+		g.ids = append(g.ids, e.ID)
+		g.wanted[e.ID] = i
+		if !quiet[e.ID] {
+			g.told = append(g.told, e.ID)
 		}
 	}
-	g.ids, g.told = padded(g.ids), padded(g.told)
-	found, err := t.erasable(&g)
-	if err != nil {
+	if err := t.find(&g); err != nil {
 		return err
 	}
-	for _, e := range part {
-		r, ok := found[e.ID]
-		if !ok || r.version != e.Version {
+	for i, e := range part {
+		r := &g.found[i]
+		if g.wanted[e.ID] != i || r.n == 0 || r.version != e.Version { // the last of two of one id is wanted
 			return loci.Errorf(loci.Conflict, "record %s is not at version %d", e.ID, e.Version)
 		}
-		delete(found, e.ID) // a second time it is not there
 		if _, err := t.nextSeq(); err != nil {
 			return err
 		}
 		t.erased, t.left[r.namespace] = true, true
 		t.handErased(e.ID, r.namespace)
 	}
-	g.numbers, g.searched = padded(g.numbers), padded(g.searched)
+	if err := t.choose(&g); err != nil {
+		return err
+	}
 	if len(part) < manyErased {
-		return t.eraseRows(&g, true)
+		return t.eraseRows(&g)
 	}
 	return t.eraseMany(&g)
 }
 
-// A going is what one statement is to erase.
+// A going is what is erased at once.
 type going struct {
-	ids, numbers []any // of the records
-	told         []any // the ids of those whose events may have details
-	searched     []any // the numbers of those that an index may hold
-	counts       uncounting
+	ids      []loci.ID       // of the records
+	told     []loci.ID       // of those whose events may have details
+	wanted   map[loci.ID]int // places in found
+	found    []erasable      // as ids; with the number 0 where there is no such record
+	numbers  []int64         // of the records, rising
+	searched []int64         // of those that an index may hold, rising
+	counts   uncounting
 }
 
 // manyErased is from how many records on it pays to ask what there is to erase with them,
 // and to take all of them off the counts at once.
 const manyErased = 8
 
-// eraseRows erases records with what belongs to them. linked says that there may be links or
-// replies.
-func (t *tx) eraseRows(g *going, linked bool) error {
-	if len(g.searched) > 0 {
-		if err := t.exec("INSERT INTO erased (seq, id, namespace) SELECT ?, id, namespace FROM record WHERE "+
-			inList("n", len(g.searched)), append([]any{t.seq}, g.searched...)...); err != nil {
+// eraseRows erases records with what belongs to them. The triggers of the file take their part in it.
+func (t *tx) eraseRows(g *going) error {
+	ids, told, numbers := padded(values(g.ids)), padded(values(g.told)), padded(values(g.numbers))
+	if searched := padded(values(g.searched)); len(searched) > 0 {
+		if err := t.exec(listErased+inList("n", len(searched)), append([]any{t.seq}, searched...)...); err != nil {
 			return err
 		}
-	}
-	linkable := g.ids
-	if !linked {
-		linkable = nil
 	}
 	for _, step := range []struct {
 		query, column string
 		values        []any
 	}{
-		{"DELETE FROM record WHERE ", "n", g.numbers}, // takes revisions and vectors along
-		{"DELETE FROM link WHERE ", "from_id", linkable},
-		{"DELETE FROM link WHERE ", "to_id", linkable},
-		{"DELETE FROM reply WHERE ", "record", linkable},
-		{"UPDATE event SET payload = NULL, nonce = NULL WHERE (payload IS NOT NULL OR nonce IS NOT NULL) AND ", "entity", g.told},
+		{"DELETE FROM record WHERE ", "n", numbers}, // takes revisions and vectors along
+		{"DELETE FROM link WHERE ", "from_id", ids},
+		{"DELETE FROM link WHERE ", "to_id", ids},
+		{"DELETE FROM reply WHERE ", "record", ids},
+		{forgetDetails, "entity", told},
 	} {
 		if len(step.values) == 0 {
 			continue
@@ -111,90 +108,10 @@ func (t *tx) eraseRows(g *going, linked bool) error {
 	return nil
 }
 
-// eraseMany is eraseRows for many records, which found are on their way. The triggers that
-// would take each of them off the counts take longer than all else, so they rest.
-func (t *tx) eraseMany(g *going) error {
-	var linked bool
-	if err := t.row("SELECT EXISTS (SELECT 1 FROM link) OR EXISTS (SELECT 1 FROM reply)", nil, &linked); err != nil {
-		return err
-	}
-	if err := t.exec("INSERT INTO erasing VALUES (1)"); err != nil {
-		return err
-	}
-	err := t.rows("DELETE FROM vector WHERE "+inList("record", len(g.numbers))+" RETURNING record, space", g.numbers, 2,
-		func(row []driver.Value) error {
-			var n, space int64
-			err := take(row, &n, &space)
-			g.counts.vector(n, space)
-			return err
-		})
-	if err == nil {
-		err = t.eraseRows(g, linked)
-	}
-	if err == nil {
-		err = t.uncount(&g.counts)
-	}
-	if err != nil {
-		return err // all that was done of the job is taken back
-	}
-	return t.exec("DELETE FROM erasing")
-}
-
-// An erasable is what the file says of a record that is to go.
-type erasable struct {
-	n, version, namespace int64
-	shard                 shard
-}
-
-// erasable looks up records, their numbers, and what they count for.
-func (t *tx) erasable(g *going) (found map[loci.ID]erasable, err error) {
-	found = make(map[loci.ID]erasable, len(g.ids))
-	query := `SELECT id, n, version, namespace, kind, live, coalesce(status, ''), passage_count, octet_length(text),
-		coalesce(octet_length(heading), 0) + coalesce(octet_length(attributes), 0) + coalesce(octet_length(body), 0)
-		FROM record WHERE ` + inList("id", len(g.ids))
-	err = t.rows(query, g.ids, 10, func(row []driver.Value) error {
-		var raw []byte
-		var id loci.ID
-		var r erasable
-		var at tallied
-		var passages, text, beside int64
-		err := take(row, &raw, &r.n, &r.version, &r.namespace, &at.kind, &at.live, &at.status,
-			&passages, &text, &beside)
-		copy(id[:], raw)
-		at.namespace = r.namespace
-		g.counts.record(r.n, at, passages, text, beside)
-		r.shard = shard{r.namespace, loci.Kind(at.kind)}
-		found[id], g.numbers = r, append(g.numbers, r.n)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	known := map[shard]bool{} // a kind that never had anything to search there is in no index
-	for _, r := range found {
-		is, asked := known[r.shard]
-		if !asked {
-			if is, err = t.isShard(r.shard); err != nil {
-				return nil, err
-			}
-			known[r.shard] = is
-		}
-		if is {
-			g.searched = append(g.searched, r.n)
-		}
-	}
-	return found, nil
-}
-
-// isShard reports whether records of a shard ever had anything to search.
-func (t *tx) isShard(s shard) (is bool, err error) {
-	if t.shards[s] {
-		return true, nil
-	}
-	err = t.row("SELECT EXISTS (SELECT 1 FROM shard WHERE namespace = ? AND kind = ?)",
-		[]any{s.namespace, string(s.kind)}, &is)
-	return is, err
-}
+const (
+	listErased    = "INSERT INTO erased (seq, id, namespace) SELECT ?, id, namespace FROM record WHERE "
+	forgetDetails = "UPDATE event SET payload = NULL, nonce = NULL WHERE (payload IS NOT NULL OR nonce IS NOT NULL) AND "
+)
 
 // settle waits until what others erased is wiped, those of other processes, too.
 func (f *file) settle(ctx context.Context) error {

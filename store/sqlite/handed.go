@@ -17,6 +17,16 @@ import (
 // maxHanded bounds the records that wait for the next search.
 const maxHanded = 1024
 
+// Up to how many bytes of texts, and records, wait for the next search. What is more is taken in behind the commit,
+// beside the calls that follow: else one search would pay for all that others have written since the last one, some
+// seconds for some large imports. Who commits while much more waits, waits for that.
+const (
+	mostWaiting        = 256 << 10
+	mostWaitingRecords = maxHanded / 4
+	tooMuchWaiting     = 8 // times as much
+	tooManyWaiting     = 3
+)
+
 // A handed record is what one change did to the index: it left, or came as it is.
 type handed struct {
 	id        loci.ID
@@ -38,12 +48,25 @@ type handedBatch struct {
 	whole   bool // and that is all that the index must know
 }
 
+// size is how many bytes of texts are in a batch.
+func (b *handedBatch) size() (n int) {
+	for i := range b.records {
+		if r := b.records[i].record; r != nil {
+			n += len(r.Text)
+		}
+	}
+	return n
+}
+
 // handover holds batches until the index takes them in.
 type handover struct {
 	mu      sync.Mutex
 	wanted  bool // there is an index
 	batches []handedBatch
 	held    int
+	size    int // bytes of texts
+
+	settling sync.Mutex // of who takes in what waits, though nobody searches
 }
 
 // want begins to hold batches, from the next commit on.
@@ -60,25 +83,89 @@ func (h *handover) add(b handedBatch) {
 		return
 	}
 	if h.held += len(b.records); h.held > maxHanded { // nobody searches: the file has it all
-		h.batches, h.held, h.wanted = nil, 0, false
+		h.batches, h.held, h.size, h.wanted = nil, 0, 0, false
 		return
 	}
-	h.batches = append(h.batches, b)
+	h.batches, h.size = append(h.batches, b), h.size+b.size()
 }
 
+// heavy reports whether more waits than one search should pay for, and whether it is much more.
+func (h *handover) heavy() (heavy, tooHeavy bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.size > mostWaiting || h.held > mostWaitingRecords,
+		h.size > tooMuchWaiting*mostWaiting || h.held > tooManyWaiting*mostWaitingRecords
+}
+
+// take takes all that waits, and takeFirst the first batch of it.
 func (h *handover) take() []handedBatch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.batches
-	h.batches, h.held = nil, 0
+	h.batches, h.held, h.size = nil, 0, 0
 	return out
+}
+
+func (h *handover) takeFirst() []handedBatch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.batches) == 0 {
+		return nil
+	}
+	out := h.batches[:1:1]
+	h.batches = h.batches[1:]
+	h.held, h.size = h.held-len(out[0].records), h.size-out[0].size()
+	return out
+}
+
+// takeInMuch takes in what waits if it is much, beside the calls that follow. The caller has the file.
+func (s *Store) takeInMuch(f *file) {
+	h := &f.search.handover
+	heavy, tooHeavy := h.heavy()
+	if heavy && h.settling.TryLock() {
+		s.mu.Lock()
+		f.users++
+		s.mu.Unlock()
+		go func() {
+			defer s.release(f)
+			defer h.settling.Unlock()
+			f.takeInWaiting()
+		}()
+	}
+	if tooHeavy { // somebody takes it in
+		h.settling.Lock()
+		h.settling.Unlock() //nolint:staticcheck // it is waited for
+	}
+}
+
+// takeInWaiting takes in what waits until that is little. Searches run between one batch and the next. What fails
+// is no failure of a commit, which is done: a search that has it fails, too, and says so.
+func (f *file) takeInWaiting() {
+	x := &f.search
+	for heavy, _ := x.handover.heavy(); heavy; heavy, _ = x.handover.heavy() {
+		err := f.mapping(func() error {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			defer x.leaveWhole()
+			if batches := x.handover.takeFirst(); x.index != nil {
+				x.takeIn(batches)
+			}
+			return nil
+		})
+		if err != nil {
+			return
+		}
+		x.budget.makeRoom(0)
+	}
 }
 
 // takeHanded takes in what this process committed since the index's state, as far as
 // nothing is missing in between.
-func (x *searchIndex) takeHanded() {
+func (x *searchIndex) takeHanded() { x.takeIn(x.handover.take()) }
+
+func (x *searchIndex) takeIn(batches []handedBatch) {
 	defer x.account()
-	for _, b := range x.handover.take() {
+	for _, b := range batches {
 		if b.seq <= x.seq {
 			continue
 		}

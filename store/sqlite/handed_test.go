@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci"
@@ -79,5 +81,71 @@ func TestHandedRecordsAreBounded(t *testing.T) {
 	}
 	if len(h.take()) != 0 {
 		t.Error("after some were let go the rest waits")
+	}
+}
+
+// What is written while nobody searches is taken in if it is much: the next search pays for little of it, and finds all.
+func TestMuchIsTakenInBeforeASearch(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus one")
+	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+	search := func(want int) {
+		t.Helper()
+		found, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everywhere, 100)
+		if err != nil || len(found) != want {
+			t.Errorf("%d hits, want %d, %v", len(found), want, err)
+		}
+	}
+	search(1)
+	x := &s.files[testTenant].search
+	waits := func() int {
+		x.handover.settling.Lock() // behind whoever takes in
+		defer x.handover.settling.Unlock()
+		x.handover.mu.Lock()
+		defer x.handover.mu.Unlock()
+		return x.handover.held
+	}
+	save(t, s, "walrus two")
+	if n := waits(); n != 1 {
+		t.Errorf("%d records wait behind a small write, want 1", n)
+	}
+	large := "walrus " + strings.Repeat("x", mostWaiting/2)
+	save(t, s, large)
+	save(t, s, large+" again")
+	if n, taken := waits(), x.grown; n > 1 || taken+n != 3 {
+		t.Errorf("%d records wait behind large writes, and %d are taken in; want at most 1 of 3", n, taken)
+	}
+	search(4)
+	for i := range maxHanded + 2 {
+		save(t, s, fmt.Sprint("seal ", i))
+	}
+	if n := waits(); n > mostWaitingRecords {
+		t.Errorf("%d records wait behind many small writes, want %d at most", n, mostWaitingRecords)
+	}
+	search(4)
+	if x.grown != maxHanded+5 {
+		t.Errorf("%d records were handed over, want %d: the file was read again", x.grown, maxHanded+5)
+	}
+	if err := s.Close(); err != nil { // waits for whoever takes in
+		t.Error(err)
+	}
+}
+
+// Whoever commits waits while too much waits for a search.
+func TestTooMuchIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	save(t, s, "walrus one")
+	everywhere := loci.Filter{Within: []loci.Namespace{{}}}
+	if _, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everywhere, 1); err != nil {
+		t.Fatal(err)
+	}
+	x := &s.files[testTenant].search
+	for range 3 {
+		save(t, s, strings.Repeat("seal walrus ", tooMuchWaiting*mostWaiting/10))
+		if _, tooHeavy := x.handover.heavy(); tooHeavy {
+			t.Error("who commits too much returns while it waits for a search")
+		}
 	}
 }

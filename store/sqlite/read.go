@@ -200,19 +200,24 @@ func (s *Store) Records(
 		return nil, "", loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(filter.IDs), maxParameters)
 	}
 	order := p.Order
-	if n := len(filter.IDs); n > 0 && n <= limit && after == nil && !order.BySlot() {
+	if n := len(filter.IDs); n > 0 && n <= limit && after == nil && !order.BySlot() && p.MaxBytes == 0 {
 		order = unordered // all of them fit: SQLite would carry whole rows through its sorter
 	}
 	columns := shownColumns(&p, &filter, order)
 	brief := columns == briefColumns || columns == bodyColumns
 	shown := brief || columns == coreColumns || !p.Brief && !p.Core && !p.NoText // records have no more
-	taken, last := 0, loci.Record{}                                              // last: the place of the last of a full page
+	taken, last := page.Room{Limit: limit, Bytes: p.MaxBytes}, loci.Record{}     // last: the place of the last of a full page
 	yield := func(r *loci.Record) bool {
-		if taken == limit {
+		of := r
+		if p.MaxBytes > 0 && !shown {
+			some := p.Shown(r)
+			of = &some
+		}
+		if !taken.Takes(of) {
 			next = page.RecordCursor(&last, p.Order)
 			return false
 		}
-		if taken++; taken == limit {
+		if p.MaxBytes > 0 || taken.Full() {
 			last = loci.Record{ID: r.ID, Slot: strings.Clone(r.Slot), CreatedAt: r.CreatedAt}
 		}
 		switch {
@@ -412,19 +417,40 @@ func (s *Store) Revisions(ctx context.Context, t loci.Tenant, id loci.ID) (out [
 }
 
 // Links implements [loci.RecordLister].
-func (s *Store) Links(ctx context.Context, t loci.Tenant, id loci.ID) (out []loci.Link, err error) {
+func (s *Store) Links(ctx context.Context, t loci.Tenant, ids ...loci.ID) (out []loci.Link, err error) {
 	f, err := s.acquire(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	defer s.release(f)
-	const query = "SELECT from_id, type, to_id, created_at FROM link WHERE from_id = ?1 OR to_id = ?1 ORDER BY created_at, n"
-	err = f.readRows(ctx, query, []any{id[:]}, func(rows *sql.Rows) (bool, error) {
+	if len(ids) > page.MaxLimit {
+		return nil, loci.Errorf(loci.TooLarge, "%d ids at once; the limit is %d", len(ids), page.MaxLimit)
+	}
+	query := "SELECT from_id, type, to_id, created_at FROM link WHERE from_id = ?1 OR to_id = ?1 ORDER BY created_at, n"
+	args := make([]any, 0, 2*len(ids))
+	for i := range ids {
+		args = append(args, ids[i][:])
+	}
+	if len(ids) != 1 {
+		for len(args) == 0 || len(args)&(len(args)-1) != 0 { // few prepared statements
+			args = append(args, nil)
+		}
+		query = "WITH v (id) AS (VALUES (?)" + strings.Repeat(", (?)", len(args)-1) + ") " +
+			"SELECT l.from_id, l.type, l.to_id, l.created_at, l.n FROM v CROSS JOIN link l ON l.from_id = v.id " +
+			"UNION SELECT l.from_id, l.type, l.to_id, l.created_at, l.n FROM v CROSS JOIN link l ON l.to_id = v.id " +
+			"ORDER BY 4, 5"
+	}
+	var number int64
+	err = f.readRows(ctx, query, args, func(rows *sql.Rows) (bool, error) {
 		var l loci.Link
 		var from, to sql.RawBytes
 		var typ string
 		var at int64
-		if err := rows.Scan(&from, &typ, &to, &at); err != nil {
+		into := []any{&from, &typ, &to, &at, &number}
+		if len(ids) == 1 {
+			into = into[:4]
+		}
+		if err := rows.Scan(into...); err != nil {
 			return false, err
 		}
 		copy(l.From[:], from)

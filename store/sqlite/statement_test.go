@@ -239,7 +239,7 @@ func TestChainsBeginWithNothing(t *testing.T) {
 			return err
 		}
 		first := note("first").Events[0]
-		if err := tx.events([]loci.Event{first}); err != nil {
+		if err := tx.events([]*loci.Event{&first}); err != nil {
 			return err
 		}
 		at, err := tx.place(first.Namespace, false)

@@ -47,18 +47,26 @@ var errFull = errors.New("the page is full")
 
 // taken gives the rows of a query to a taker, whose number is the first argument.
 func (f *file) taken(ctx context.Context, t taker, query func(number int64) (string, []any)) error {
+	err := lendTo(t, func(number int64) error {
+		text, args := query(number)
+		return f.readRows(ctx, text, args, func(*sql.Rows) (bool, error) { return false, nil })
+	})
+	if errors.Is(err, errFull) {
+		return nil // SQLite ended the query with an error
+	}
+	return err
+}
+
+// lendTo runs a query whose rows a taker gets, by the number that ask is called with.
+func lendTo(t taker, ask func(number int64) error) error {
 	g := &guarded{taker: t}
 	number := takers.enter(g)
 	defer takers.leave(number)
-	text, args := query(number)
-	err := f.readRows(ctx, text, args, func(*sql.Rows) (bool, error) { return false, nil })
+	err := ask(number)
 	if g.panicked != nil {
 		panic(g.panicked)
 	}
-	switch why := t.why(); {
-	case errors.Is(why, errFull):
-		return nil // SQLite ended the query with an error
-	case why != nil:
+	if why := t.why(); why != nil {
 		return why
 	}
 	return err

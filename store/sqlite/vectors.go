@@ -25,9 +25,12 @@ func (t *tx) space(s loci.Space) (number int64, err error) {
 }
 
 const (
+	vectorColumns = 3
 	insertVector  = "INSERT INTO vector (record, space, data) VALUES (?, ?, ?) ON CONFLICT (record, space) DO UPDATE SET data = excluded.data"
-	countedVector = insertVector + countedHere
 )
+
+// countedVectors are of new records, which have none.
+var countedVectors = insertOf{head: "INSERT OR FAIL INTO vector (record, space, data) VALUES ", row: "(?, ?, ?)", tail: countedHere}
 
 // putVectors stores vectors of a record; the first of all choose the active space.
 func (t *tx) putVectors(n int64, v *loci.Vectors) (space int64, data []byte, err error) {
@@ -37,11 +40,11 @@ func (t *tx) putVectors(n int64, v *loci.Vectors) (space int64, data []byte, err
 	for _, row := range v.Rows {
 		data = append(data, vector.Quantize(row)...)
 	}
-	insert := insertVector
 	if t.counted != nil {
-		insert = countedVector
+		t.counted.blobs = append(t.counted.blobs, n, space, data)
+	} else {
+		err = t.exec(insertVector, n, space, data)
 	}
-	err = t.exec(insert, n, space, data)
 	if err != nil || t.active != 0 {
 		return space, data, err
 	}

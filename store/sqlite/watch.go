@@ -155,6 +155,8 @@ func rowChanged(_ *libc.TLS, number uintptr, op int32, _, table uintptr, row int
 		return
 	}
 	switch {
+	case isName(table, "record") && op == sqlite3.SQLITE_DELETE:
+		f.Removed(row)
 	case isName(table, "record"):
 		f.Touched(row)
 	case isName(table, "namespace") && op != sqlite3.SQLITE_INSERT: // each of its rows shows it

@@ -18,6 +18,18 @@ var linkCases = []testCase{
 		b.wantLinks(2, first, third, own)
 		b.wantLinks(3, second, third)
 		b.wantLinks(4)
+		for _, c := range []struct {
+			ids  []loci.ID
+			want []loci.Link
+		}{
+			{nil, nil}, {ids(4, 9), nil}, {ids(1, 1), []loci.Link{first, second}},
+			{ids(1, 2, 3, 9), []loci.Link{first, second, third, own}},
+			{ids(3, 4, 1), []loci.Link{first, second, third}},
+		} {
+			got, err := b.store.Links(b.Context(), b.tenant, c.ids...)
+			b.must("Links", err)
+			b.same(fmt.Sprint("links of ", c.ids), got, c.want)
+		}
 	}},
 	{"the same link put twice is there once", func(b *bench) {
 		b.apply(creation(record(1, ""), record(2, "")))

@@ -32,6 +32,56 @@ var orderCases = []testCase{
 			b.same("slots, the last first", down, slots)
 		}
 	}},
+	{"pages end at a number of bytes", func(b *bench) {
+		f := loci.Filter{Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+		for n := range 200 { // of sizes from 0 to 3 KB
+			r := holding(record(1+(n*7)%200, strings.Repeat("x", n*n*37%2500)), fmt.Sprintf("slot %03d", n))
+			r.Body = []byte(`{"n":"` + strings.Repeat("y", n*31%500) + `"}`)
+			b.put(r)
+		}
+		size := func(records []loci.Record) (sum int) {
+			for _, r := range records {
+				sum += len(r.Text) + len(r.Attributes) + len(r.Body)
+			}
+			return sum
+		}
+		for _, order := range orders {
+			want := b.inOrder(f, order, 1000)
+			for _, page := range []loci.Page{
+				{MaxBytes: 1}, {MaxBytes: 4000}, {MaxBytes: 4000, NoText: true}, {MaxBytes: 20_000, Limit: 7},
+				{MaxBytes: 200_000, Limit: 1000}, {MaxBytes: 1 << 30, Limit: 150},
+			} {
+				page.Order = order
+				var all []loci.Record
+				for {
+					records, next, err := b.store.Records(b.Context(), b.tenant, f, page)
+					b.must("Records", err)
+					if len(records) == 0 || len(records) > 1 && size(records) > page.MaxBytes {
+						b.Fatalf("order %d, %+v: a page of %d with %d bytes", order, page, len(records), size(records))
+					}
+					all = append(all, records...)
+					if page.Cursor = next; next == "" {
+						break
+					}
+					rest := want[len(all)]
+					if page.NoText {
+						rest.Text = ""
+					}
+					if len(records) < page.Limit && size(append(records, rest)) <= page.MaxBytes {
+						b.Errorf("order %d, %+v: a page of %d had room for one more", order, page, len(records))
+					}
+				}
+				b.same(fmt.Sprintf("records in order %d by %+v", order, page), recordIDs(all), recordIDs(want))
+			}
+			named := f
+			named.IDs = recordIDs(want[:40])
+			one := loci.Page{MaxBytes: 1, Order: order}
+			records, next, err := b.store.Records(b.Context(), b.tenant, named, one)
+			if len(records) != 1 || next == "" || records[0].ID != want[0].ID {
+				b.Errorf("order %d, named by ids: %d records, next %q, %v", order, len(records), next, err)
+			}
+		}
+	}},
 	{"slots that several hold come by id", func(b *bench) {
 		for n := 1; n <= 12; n++ {
 			r := placed(holding(record(1+(n*5)%12, ""), fmt.Sprint("slot ", n%2)), "place", fmt.Sprint(n))

@@ -31,6 +31,18 @@ func (b *bench) exactly(what string, got, want float64) {
 }
 
 var sequenceCases = []testCase{
+	{"hits say how many passages are searched", func(b *bench) {
+		const few, rootOf5 = 1000, 2236 // times 1,000
+		b.put(record(1, "walrus"), inPassages(2, few-1))
+		b.exactly("of a few", b.byID(words("walrus"), 10)[id(1)].Many, 0)
+		b.put(inPassages(3, rootOf5-few))
+		want := math.Log(rootOf5/1000.0) / math.Log(5)
+		if got := b.byID(words("walrus"), 10)[id(1)].Many; math.Abs(got-want) > 1e-9 {
+			b.Errorf("of more: %v, want %v", got, want)
+		}
+		b.put(inPassages(4, 4*few))
+		b.exactly("of many", b.byID(words("walrus"), 10)[id(1)].Many, 1)
+	}},
 	{"a hit says how much of the query it holds", func(b *bench) {
 		b.put(record(1, "walrus harbour"), record(2, "walrus"))
 		held, unheard := math.Log(1+0.5/2.5), math.Log(1+2.5/0.5) // of two records both, or none
@@ -353,4 +365,11 @@ var sequenceCases = []testCase{
 		b.exactly("one that one says", rare, 0.75*rareness(1)+0.25*rareness(0))
 		b.exactly("one that nobody says", unheard, rareness(0))
 	}},
+}
+
+// inPassages is a record of so many passages.
+func inPassages(n, passages int) loci.Record {
+	r := record(n, "")
+	r.Text, r.Passages = cut(slices.Repeat([]string{"harbour "}, passages)...)
+	return r
 }

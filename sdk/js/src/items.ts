@@ -1,5 +1,5 @@
 import { errorOfProblem, LociError } from "./errors.js";
-import { forPart, listed, parts, type CallOptions, type Transport } from "./transport.js";
+import { forPart, listed, parts, sizeOfText, type CallOptions, type Transport } from "./transport.js";
 import { shapes } from "./reply.js";
 
 /** A JSON object under a key of a namespace. */
@@ -78,9 +78,13 @@ export interface ItemOutcome {
 }
 
 const most = 250; // operations of a batch, as the server takes them
-const mostBytes = 3 << 19; // of a batch; the server takes 2 MiB
+const roomy = 30; // so many items always have room in one answer
+const mostBytes = 3 << 18; // of a batch; the server takes 1 MiB
 // How many bytes the server counts an operation as: a search costs more than a put.
-const counted = (op: ItemOperation | undefined, size: number): number => (op?.op === "search" || op?.op === "namespaces" ? Math.max(40 << 10, 32 * size) : size);
+const counted = (op: ItemOperation | undefined, text: string): number => {
+  const size = sizeOfText(text);
+  return op?.op === "search" || op?.op === "namespaces" ? Math.max(20 << 10, 16 * size) : size;
+};
 
 /** Items: LangGraph's key-value store, searched by meaning and by words. */
 export class Items {
@@ -116,23 +120,34 @@ export class Items {
   /**
    * Does several things. Operations that read see what was there before; then those
    * that write are done in their order, each for itself. More than 250 operations,
-   * 38 searches, or 1.5 MiB, go in several requests.
+   * 38 searches, or 768 KiB, go in several requests. What has no room in an answer is asked again.
    */
   async batch(operations: ItemOperation[], o: CallOptions = {}): Promise<ItemOutcome[]> {
     listed("operations", operations);
     const writes = (op: ItemOperation): boolean => op.op === "put" || op.op === "delete";
     const order = operations.map((_, i) => i);
     const results = new Array<ItemOutcome>(operations.length);
-    const all = chunks([...order.filter((i) => !writes(operations[i]!)), ...order.filter((i) => writes(operations[i]!))], operations);
+    const [reads, others] = [order.filter((i) => !writes(operations[i]!)), order.filter((i) => writes(operations[i]!))];
+    // What is asked again must not see what was written in the same request.
+    const alone = reads.length > roomy || reads.some((i) => operations[i]!.op !== "get");
+    const all = alone ? [...chunks(reads, operations), ...chunks(others, operations)] : chunks([...reads, ...others], operations);
     forPart(o, Math.max(0, all.length - 1)); // a key without room for the last one is refused before anything is sent
-    for (const [part, chunk] of all.entries()) {
-      const call = forPart(o, part);
+    const waiting = [...all.entries()];
+    while (waiting.length > 0) {
+      const [part, chunk] = waiting.shift()!;
+      const call = forPart(o, part); // what is asked again has the same key, and only reads
       const request = { method: "POST", path: "/v1/items/batch", reply: shapes.results, body: { operations: chunk.map((i) => operations[i]) }, writes: chunk.some((i) => writes(operations[i]!)) } as const;
       const reply = await this.#t.send<{ results: (Omit<ItemOutcome, "error"> & { error?: unknown })[] }>(request, call);
       if (reply.results.length !== chunk.length || reply.results.some((one, i) => one.op !== operations[chunk[i]!]!.op)) {
         throw new LociError("unsupported", "the reply's results are not those of the operations", { recovery: "See which version the server is." });
       }
-      chunk.forEach((at, i) => (results[at] = outcome(reply.results[i]!)));
+      const again: number[] = [];
+      chunk.forEach((at, i) => {
+        results[at] = outcome(reply.results[i]!);
+        // Before the first one nothing was answered: what has no room then has none at all.
+        if (i > 0 && results[at].error?.code === "too_large" && !chunk.some((each) => writes(operations[each]!))) again.push(at);
+      });
+      if (again.length > 0) waiting.unshift([part, again]);
     }
     return results;
   }

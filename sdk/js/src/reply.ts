@@ -133,7 +133,7 @@ export const shapes = {
   links: { links: [{ from: "string", type: "string", to: "string", created_at: "string" }] },
   places: { namespaces: [place], outside: [place], "next_cursor?": "string" },
   stats: { counts: "object", total: "number", states: "object" },
-  exported: { lines: ["string"], left_out: "number" },
+  exported: { lines: ["string"], left_out: "number", "next_cursor?": "string" },
   erasedMemories: { selected: "number", erased: "number", "left?": "number", "next_cursor?": "string" },
   importReport: { format: "string", created: "number", existing: "number", conflicts: "number" },
   sessions: { sessions: [session], "next_cursor?": "string" },

@@ -1,5 +1,5 @@
 import type { Correction, NamedTime } from "./memories.js";
-import { forPart, listed, on, parts, segment, type CallOptions, type Transport } from "./transport.js";
+import { forPart, listed, on, parts, segment, sizeOfText, type CallOptions, type Transport } from "./transport.js";
 import { session as shape, shapes } from "./reply.js";
 
 /** A message in LangChain's stored form. */
@@ -146,6 +146,7 @@ export interface SessionDocument {
 type Imported = Record<string, unknown> & { imported: number; trimmed: number };
 
 const batch = 1000; // messages of one append, as the server takes them
+const batchBytes = 3 << 18; // of one append; the server takes 1 MiB
 const part = 5000; // messages of one import, as the server takes them
 const partBytes = 3 << 20; // of one import; the server takes 4 MiB
 
@@ -185,15 +186,16 @@ export class Sessions {
 
   /**
    * Appends messages in their order, all or nothing, and makes the session if there
-   * is none. Above 1000 messages it is several appends, each of them whole.
+   * is none. Above 1000 messages, or 768 KiB, it is several appends, each of them whole.
    */
   async append(id: string, messages: NewMessage[], o: CallOptions = {}): Promise<Appended> {
     listed("messages", messages);
-    if (messages.length > batch) forPart(o, messages.length - 1); // a key without room for the last part is refused before anything is sent
+    const cuts = parts(messages, batch, batchBytes, (_, text) => sizeOfText(text));
+    if (cuts.length > 1) forPart(o, messages.length - 1); // a key without room for the last part is refused before anything is sent
     let done: Appended | undefined;
-    for (let from = 0; from === 0 || from < messages.length; from += batch) {
+    for (const [from, to] of cuts.length > 0 ? cuts : [[0, 0] as const]) {
       const call = forPart(o, from);
-      const body = { messages: messages.slice(from, from + batch) };
+      const body = { messages: messages.slice(from, to) };
       const next = await this.#t.send<Appended>({ method: "POST", path: `${path(id)}/messages`, reply: shapes.appended, body, writes: true }, call);
       done = done === undefined ? next : { ...next, first_seq: done.first_seq, count: (done.count ?? 0) + (next.count ?? 0) };
     }

@@ -1,4 +1,5 @@
 import { LociError } from "./errors.js";
+import { sizeOfText } from "./transport.js";
 import type { ImportReport } from "./view.js";
 
 // The lines of an export in parts, each as much as the server imports with one request.
@@ -116,22 +117,16 @@ function checkEnd(read: Line[], all: Group): void {
 
 const size = (value: unknown) => (typeof value === "string" ? Buffer.byteLength(value) : 0);
 
-/** How many bytes the server counts a text as: those that are not ASCII twice. */
-function sizeOfText(value: unknown): number {
-  if (typeof value !== "string") return 0;
-  let ascii = 0;
-  for (let i = 0; i < value.length; i++) if (value.charCodeAt(i) < 128) ascii++;
-  return 2 * size(value) - ascii;
-}
+const counted = (value: unknown) => (typeof value === "string" ? sizeOfText(value) : 0);
 
 function weightOf(line: Line, text: string, bytes: number): number {
   const weight = Math.floor(bytes / 2000);
   if (["header", "revision", "link", "end"].includes(line.type as string)) return weight + 2;
   if (line.type === "entity") {
     const more = Array.isArray(line["observations"]) ? Math.max(line["observations"].length - 1, 0) : 0;
-    return weight + 5 * (more + 1) + Math.floor((sizeOfText(text) + more * (sizeOfText(line["name"]) + sizeOfText(line["entityType"]))) / 105);
+    return weight + 5 * (more + 1) + Math.floor((counted(text) + more * (counted(line["name"]) + counted(line["entityType"]))) / 105);
   }
-  return Math.min(weight + 5 + Math.floor(sizeOfText(line["text"]) / 105), bounds.weight / 2);
+  return Math.min(weight + 5 + Math.floor(counted(line["text"]) / 105), bounds.weight / 2);
 }
 
 function add(group: Group, at: number, line: Line, text: string): void {

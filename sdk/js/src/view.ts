@@ -5,6 +5,7 @@ import { check, imports, inWhole, together } from "./transfer.js";
 
 /** How many memories one request erases. */
 const erasedAtOnce = 4000;
+const linesAtOnce = 5000; // of an export
 
 export type MemoryKind = "note" | "fact" | "rule" | "episode" | "item" | "session" | "message" | "file" | "thread" | (string & {});
 export type MemoryState = "live" | "fading" | "waiting" | "superseded" | "forgotten" | "expired";
@@ -228,9 +229,17 @@ export class Memories {
     return this.#t.send({ method: "GET", path: "/v1/stats", reply: shapes.stats }, o);
   }
 
-  /** All memories, with their history and links; `lines` are those of the file that `loci export` writes. */
-  export(query: { kind?: string[]; state?: MemoryState[] } = {}, o?: CallOptions): Promise<Exported> {
-    return this.#t.send({ method: "GET", path: "/v1/export", reply: shapes.exported, query }, o);
+  /** All memories, with their history and links; `lines` are those of the file that `loci export` writes. Many come in several requests. */
+  async export(query: { kind?: string[]; state?: MemoryState[] } = {}, o?: CallOptions): Promise<Exported> {
+    const ask = (cursor?: string): Promise<Exported & { next_cursor?: string }> =>
+      this.#t.send({ method: "GET", path: "/v1/export", reply: shapes.exported, query: { ...query, limit: linesAtOnce, ...(cursor === undefined ? {} : { cursor }) } }, o);
+    const { next_cursor, ...whole } = await ask();
+    for (let cursor = next_cursor; cursor !== undefined; ) {
+      const part = await ask(cursor);
+      for (const line of part.lines) whole.lines.push(line);
+      cursor = on(cursor, part.next_cursor, "where the export goes on");
+    }
+    return whole;
   }
 
   /**

@@ -335,17 +335,10 @@ func (s *shard) sequenceFor(name string, old uint32, at map[uint32]uint32) uint3
 // wordLike returns the number of a word of another lexicon. It shares its text.
 func (l *lexicon) wordLike(from *shard, old uint32) uint32 {
 	w := from.vocabulary[old]
-	if n, ok := l.spellings[w.spelling]; ok {
+	hash := hashOf(w.spelling)
+	if n, ok := l.findSpelling(hash, w.spelling); ok {
 		return n
 	}
-	name := from.names[w.term]
-	t, ok := l.terms[name]
-	if !ok {
-		t = l.newTerm(name)
-	}
-	n := uint32(len(l.vocabulary))
-	l.vocabulary = append(l.vocabulary, word{spelling: w.spelling, term: t, stop: w.stop})
-	l.marks = append(l.marks, from.marks[old])
-	l.spellings[w.spelling] = n
-	return n
+	w = word{spelling: w.spelling, term: l.term(from.names[w.term]), stop: w.stop}
+	return l.newWord(hash, w, from.marks[old])
 }

@@ -185,7 +185,6 @@ func newShard(key Key, space loci.Space) *shard {
 		space:      space,
 		byID:       map[loci.ID]uint32{},
 		sequenceOf: map[string]uint32{},
-		lexicon:    newLexicon(),
 	}
 	if !space.IsZero() {
 		s.matrix = vector.New(space.Dims)

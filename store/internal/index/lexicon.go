@@ -11,11 +11,11 @@ import (
 // A lexicon holds the words of a shard: as they are spelled, for phrases and
 // prefixes, and the terms they are searched by, with where these stand.
 type lexicon struct {
-	spellings  map[string]uint32
+	spellings  table            // of the vocabulary
 	vocabulary []word           // by number
 	marks      []retrieval.Mark // of the words, for misspelt ones; see [search.mend]
 
-	terms    map[string]uint32
+	terms    table       // of the names
 	names    []string    // by term
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
@@ -23,8 +23,12 @@ type lexicon struct {
 
 	tokens, posted int // how many words passages have, and postings the lists
 
-	sequence []uint32 // memory for addText
+	sequence []uint32  // memory for addText
+	once     []posting // memory for lists of one
 }
+
+// manyOnce is for how many terms memory is made at once: most are those of one passage.
+const manyOnce = 128
 
 // word is a token's text.
 type word struct {
@@ -40,10 +44,6 @@ type posting = segment.Posting
 // overlaid marks a word of a passage that lies over others, such as a part of a
 // compound: no phrase sees it.
 const overlaid = 1 << 31
-
-func newLexicon() lexicon {
-	return lexicon{spellings: map[string]uint32{}, terms: map[string]uint32{}}
-}
 
 // addText takes in the text of a passage with a number higher than those before.
 // It returns the passage's words, how many count for its length, and its traits.
@@ -84,15 +84,38 @@ func (l *lexicon) adoptText(words []uint32, number uint32) {
 
 // word returns the number of a spelling.
 func (l *lexicon) word(spelling string) uint32 {
-	n, ok := l.spellings[spelling]
+	hash := hashOf(spelling)
+	n, ok := l.findSpelling(hash, spelling)
 	if !ok {
-		n = uint32(len(l.vocabulary))
 		spelling = strings.Clone(spelling) // a part of the text would keep all of it in memory
-		name, stop := retrieval.Normalize(spelling)
-		l.vocabulary = append(l.vocabulary, word{spelling: spelling, term: l.term(name), stop: stop})
-		l.marks = append(l.marks, markOf(spelling, stop))
-		l.spellings[spelling] = n
+		w := word{spelling: spelling}
+		if isStem(spelling) { // a term that comes and leaves with it
+			w.term = l.newTerm(hash, spelling)
+		} else {
+			name, stop := retrieval.Normalize(spelling)
+			if w.stop = stop; name == spelling { // mostly: then both are one text in memory, too
+				name = spelling
+			} else {
+				name = strings.Clone(name) // a part of a word that leaves would keep that
+			}
+			w.term = l.term(name)
+		}
+		n = l.newWord(hash, w, markOf(spelling, w.stop))
 	}
+	return n
+}
+
+// findSpelling is the number of a spelling with a hash.
+func (l *lexicon) findSpelling(hash uint32, spelling string) (number uint32, ok bool) {
+	return l.spellings.find(hash, func(n uint32) bool { return l.vocabulary[n].spelling == spelling })
+}
+
+// newWord takes in a word that the lexicon lacks.
+func (l *lexicon) newWord(hash uint32, w word, mark retrieval.Mark) uint32 {
+	n := uint32(len(l.vocabulary))
+	l.vocabulary = append(l.vocabulary, w)
+	l.marks = append(l.marks, mark)
+	l.spellings.add(hash, n)
 	return n
 }
 
@@ -107,21 +130,27 @@ func markOf(spelling string, stop bool) retrieval.Mark {
 	return retrieval.MarkOf(spelling)
 }
 
-// term returns the number of a term.
+// term returns the number of a term. It keeps its text.
 func (l *lexicon) term(name string) uint32 {
-	t, ok := l.terms[name]
+	hash := hashOf(name)
+	t, ok := l.findName(hash, name)
 	if !ok {
-		t = l.newTerm(strings.Clone(name))
+		t = l.newTerm(hash, name)
 	}
 	return t
 }
 
-// isStem reports whether a term is the stem of a word in another language than English.
-func isStem(term string) bool { return retrieval.StemsFrom <= term && term < retrieval.StemsTo }
+// findName is the number of a term with a hash.
+func (l *lexicon) findName(hash uint32, name string) (term uint32, ok bool) {
+	return l.terms.find(hash, func(t uint32) bool { return l.names[t] == name })
+}
 
-func (l *lexicon) newTerm(name string) uint32 {
+// isStem reports whether a term is the stem of a word in another language than English.
+func isStem(term string) bool { return term != "" && term[0] == retrieval.StemsFrom[0] }
+
+func (l *lexicon) newTerm(hash uint32, name string) uint32 {
 	t := uint32(len(l.postings))
-	l.terms[name] = t
+	l.terms.add(hash, t)
 	l.stemmed = l.stemmed || isStem(name)
 	l.names = append(l.names, name)
 	l.postings = append(l.postings, nil)
@@ -135,6 +164,12 @@ func (l *lexicon) post(term, number uint32) {
 		list[n-1].Count++
 		return
 	}
+	if list == nil {
+		if len(l.once) == 0 {
+			l.once = make([]posting, manyOnce)
+		}
+		list, l.once = l.once[:0:1], l.once[1:]
+	}
 	l.postings[term] = append(list, posting{Passage: number, Count: 1})
 	l.holders[term]++
 	l.posted++
@@ -147,7 +182,7 @@ func (l *lexicon) removeText(words []uint32, number uint32) {
 		w := &l.vocabulary[n&^overlaid]
 		l.unpost(w.term, number)
 		if w.uses--; w.uses == 0 { // no word outlives the last memory that said it
-			delete(l.spellings, w.spelling)
+			l.spellings.remove(hashOf(w.spelling), n&^overlaid)
 			*w, l.marks[n&^overlaid] = word{}, 0
 		}
 	}
@@ -163,7 +198,7 @@ func (l *lexicon) unpost(term, number uint32) {
 	list[i].Count = 0
 	l.holders[term]--
 	if l.holders[term] == 0 {
-		delete(l.terms, l.names[term])
+		l.terms.remove(hashOf(l.names[term]), term)
 		l.posted -= len(list)
 		l.names[term], l.postings[term] = "", nil
 	}
@@ -183,10 +218,7 @@ func (l *lexicon) adopt(words []uint32, number uint32, old *lexicon, renumbered 
 		if renumbered[before] == overlaid {
 			w := old.vocabulary[before]
 			w.term = l.term(old.names[w.term])
-			renumbered[before] = uint32(len(l.vocabulary))
-			l.vocabulary = append(l.vocabulary, w)
-			l.marks = append(l.marks, markOf(w.spelling, w.stop))
-			l.spellings[w.spelling] = renumbered[before]
+			renumbered[before] = l.newWord(hashOf(w.spelling), w, markOf(w.spelling, w.stop))
 		}
 		now := renumbered[before]
 		l.post(l.vocabulary[now].term, number)

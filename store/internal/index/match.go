@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/vector"
 )
 
@@ -21,16 +22,27 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
-	s := search{filter: &f, load: load, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost,
-		guessFrom: x.guessFrom, unguessed: &x.unguessed}
+	s := searches.Get().(*search)
+	s.filter, s.load, s.unguessed = &f, load, &x.unguessed
+	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
+	hits, err := s.match(x, &p, limit)
+	if err == nil { // else it keeps what it has, as after a panic
+		s.again()
+		searches.Put(s)
+	}
+	return hits, err
+}
+
+// match is [Index.Match] by a search that was not used, or is ready again.
+func (s *search) match(x *Index, p *loci.Probe, limit int) ([]loci.Hit, error) {
 	defer s.leave()
-	s.choose(x, &p)
+	s.choose(x, p)
 	if p.Text != "" {
-		if err := s.scoreWords(p); err != nil {
+		if err := s.scoreWords(*p); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.findDescribed(&p); err != nil {
+	if err := s.findDescribed(p); err != nil {
 		return nil, err
 	}
 	if p.Vector != nil && p.Space == x.space && !p.Space.IsZero() {
@@ -42,12 +54,12 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 		}
 		s.compare(vector)
 	}
-	if _, err := s.gather(&p, limit); err != nil {
+	if _, err := s.gather(p, limit); err != nil {
 		return nil, err
 	}
 	hits, at := s.newestFirst()
 	if p.Texts {
-		if err := s.addTexts(&p, hits, at); err != nil {
+		if err := s.addTexts(p, hits, at); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +172,7 @@ func (s *search) choose(x *Index, p *loci.Probe) {
 	small := func(sh *shard) bool { return !p.Quick || sh.records() <= loci.QuickRecords }
 	var covered []Key
 	if s.gathering, covered = x.gather(s.filter); s.gathering == nil {
-		s.parts = make([]scoring, 0, len(covered)) // most shards have one part
+		s.parts = slices.Grow(s.parts, len(covered)) // most shards have one part
 		for _, key := range covered {
 			if small(x.shards[key]) {
 				s.cover(x.shards[key])
@@ -268,15 +280,42 @@ type talk struct {
 	speaking []int32   // by sequence: see [search.talksOf]
 }
 
+// keptParts, keptWords and keptFound bound the memory that a search leaves to the next one.
+const (
+	keptParts = 16
+	keptWords = 64
+	keptFound = 256
+)
+
+// again makes a search ready for another one, with the memory that it has worked in, and nothing in it.
+func (s *search) again() {
+	parts, words, found, asks := s.parts, s.words, s.found, s.asked
+	*s = search{}
+	s.parts, s.words = emptied(parts, keptParts), emptied(words, keptWords)
+	s.found, s.asked = emptied(found, keptFound), emptied(asks, keptWords)
+}
+
+// emptied is the memory of a slice, if it is for no more than some elements.
+func emptied[T any](s []T, most int) []T {
+	if cap(s) > most {
+		return nil
+	}
+	s = s[:cap(s)]
+	clear(s)
+	return s[:0]
+}
+
 var (
+	searches  = sync.Pool{New: func() any { return new(search) }}
 	scratches = sync.Pool{New: func() any { return new(scratch) }}
 	talks     = sync.Pool{New: func() any { return new(talk) }}
 )
 
 // release gives the scratch back, its words zero again.
 func (c *scratch) release() {
+	words := c.words
 	for _, n := range c.touched {
-		c.words[n] = worded{}
+		words[n] = worded{}
 	}
 	c.words, c.touched = c.words[:0], c.touched[:0]
 	c.forget()
@@ -327,6 +366,9 @@ type search struct {
 	madeOf []place     // of which entry each is
 	within []loci.Hit
 	more   []loci.Hit // room elsewhere
+
+	words []retrieval.QueryWord // memory for those of the query
+	found []askedIn             // memory for where they are
 
 	order []int     // see [search.rarestFirst]
 	rests []float64 // memory for touch
@@ -381,7 +423,8 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	h := s.newHit()
 	*h = loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
 		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
-		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Traits: e.traits, Long: s.long()}
+		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Traits: e.traits,
+		Long: s.long(), Many: s.many}
 	s.share(sh, &e, h)
 	s.addWish(sh, &e, h)
 	h.OfOthers = s.about && !sh.isAbout(&e)

@@ -116,8 +116,7 @@ func (s *shard) sequenceOfPassage(p *passage) uint32 { return p.Sequence }
 func (s *shard) hasSequences() bool { return len(s.sequences) > 0 }
 
 func (s *shard) findTerm(name string) (uint32, bool) {
-	t, ok := s.terms[name]
-	return t, ok
+	return s.findName(hashOf(name), name)
 }
 
 func (s *shard) hasStems() bool { return s.stemmed }
@@ -162,15 +161,16 @@ func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 func (s *shard) termOf(word uint32) uint32 { return s.vocabulary[word].term }
 
 func (s *shard) isWord(spelling string) bool {
-	n, ok := s.spellings[spelling]
+	n, ok := s.findSpelling(hashOf(spelling), spelling)
 	return ok && !s.vocabulary[n].stop
 }
 
 func (s *shard) beginning(prefix string) wordsAndTerms {
 	out := wordsAndTerms{map[uint32]bool{}, map[uint32]bool{}}
-	for spelling, n := range s.spellings {
-		if strings.HasPrefix(spelling, prefix) && !s.vocabulary[n].stop {
-			out.words[n], out.terms[s.vocabulary[n].term] = true, true
+	for n := range s.vocabulary {
+		w := &s.vocabulary[n]
+		if w.uses > 0 && !w.stop && strings.HasPrefix(w.spelling, prefix) {
+			out.words[uint32(n)], out.terms[w.term] = true, true
 		}
 	}
 	return out

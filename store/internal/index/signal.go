@@ -43,8 +43,9 @@ func (sh *scoring) similarity(n uint32) (float64, bool) {
 // byWords scores the passages that share a word with the query.
 var byWords = signal{
 	each: func(sh *scoring, least *float64, yield func(uint32, float64) error) error {
+		words := sh.words
 		for _, n := range sh.touched {
-			score := sh.words[n].score
+			score := words[n].score
 			if score < *least {
 				continue
 			}

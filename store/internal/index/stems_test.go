@@ -19,7 +19,9 @@ func TestStemsOfOtherLanguagesAreFound(t *testing.T) {
 	x.Upsert(record(2, here, "Wir haben die Häuser von der Bank gekauft und sind nicht froh"), nil)
 	check := func(where string) {
 		t.Helper()
-		hits, err := x.Match(loci.Probe{Text: "Haus"}, loci.Filter{Within: []loci.Namespace{{}}}, 4, nil)
+		mended := func(word string, by []string) { t.Errorf("%s: %s is taken for %q", where, word, by) }
+		probe := loci.Probe{Text: "Haus", Corrected: mended}
+		hits, err := x.Match(probe, loci.Filter{Within: []loci.Namespace{{}}}, 4, nil)
 		if err != nil || len(hits) != 1 {
 			t.Errorf("%s: %d hits; want 1 (%v)", where, len(hits), err)
 		}

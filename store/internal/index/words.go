@@ -24,6 +24,7 @@ const maxQueryTerms = 256
 // bm25 is what all terms of a search have in common.
 type bm25 struct {
 	passages, average         float64
+	many                      float64 // how many passages there are: 0 up to a few, 1 for many, by their logarithm
 	sequences, averageContext float64 // the sequences as documents; 0 sequences: they are not scored
 
 	asked []asked // in the order in which scores are added up
@@ -32,6 +33,9 @@ type bm25 struct {
 	ideal        float64 // what a passage of average length gets that holds each term once
 	contextIdeal float64 // the same of sequences
 }
+
+// The more passages there are, the more of them are like a query by chance.
+const fewPassages, manyPassages = 1_000.0, 5_000.0
 
 // smallRare is how far a small word counts as what no passage holds, when vectors are weighed.
 const smallRare = 0.25
@@ -55,7 +59,8 @@ func (s *search) measure(sequences bool) {
 		return
 	}
 	// Where all is stop words the average is 0, and so is every length.
-	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages)}
+	s.bm25 = bm25{passages: float64(passages), average: max(1, float64(length)) / float64(passages), asked: s.asked}
+	s.many = min(1, max(0, math.Log(s.passages/fewPassages)/math.Log(manyPassages/fewPassages)))
 	if sequences && live > 0 {
 		s.sequences, s.averageContext = float64(live), max(1, float64(contexts))/float64(live)
 	}
@@ -74,7 +79,8 @@ func (s *search) scoreWords(p loci.Probe) error {
 	var q retrieval.Query
 	switch known := false; {
 	case p.Quick:
-		q.Words = s.rarest(retrieval.ParseWords(p.Text, maxQueryTerms))
+		s.words = retrieval.AppendWords(s.words, p.Text, maxQueryTerms)
+		q.Words = s.rarest(s.words)
 	case p.Shared == nil:
 		q = retrieval.Parse(p.Text, maxQueryTerms)
 	default:
@@ -108,15 +114,21 @@ func (s *search) scoreWords(p loci.Probe) error {
 // askWords looks for the words of a query, and for what stands in for those that nobody has.
 func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 	found, holders := make([]asked, len(q.Words)), make([]int, len(q.Words))
+	parts := len(s.parts)
+	s.found = slices.Grow(s.found, len(q.Words)*parts)[:len(q.Words)*parts]
 	var terms []string
+	stems := false
+	for i := range s.parts {
+		stems = stems || s.parts[i].hasStems()
+	}
 	for i := range q.Words {
 		w := &q.Words[i]
-		terms = w.Or(append(terms[:0], w.Term))
-		found[i] = s.findWord(terms)
+		terms = w.Or(append(terms[:0], w.Term), stems)
+		found[i] = s.findIn(s.found[i*parts:(i+1)*parts:(i+1)*parts], terms)
 		holders[i] = found[i].holders
 	}
 	missed := q.Missed(holders)
-	s.asked = make([]asked, 0, len(q.Words))
+	s.asked = slices.Grow(s.asked, len(q.Words))
 	unheard := []retrieval.QueryWord(nil)
 	roles := 0
 	grouped := map[int]bool{}
@@ -248,16 +260,21 @@ func (s *search) rarest(words []retrieval.QueryWord) []retrieval.QueryWord {
 	}
 	slices.SortFunc(rare, func(a, b held) int { return cmp.Or(a.holders-b.holders, a.at-b.at) })
 	rare = rare[:min(len(rare), loci.QuickWords)]
-	out := make([]retrieval.QueryWord, len(rare))
+	var out [loci.QuickWords]retrieval.QueryWord
 	for i, r := range rare {
 		out[i] = words[r.at]
 	}
-	return out
+	return append(words[:0], out[:len(rare)]...)
 }
 
 // findWord finds a word that has several terms.
 func (s *search) findWord(terms []string) asked {
-	a := asked{in: make([]askedIn, len(s.parts))}
+	return s.findIn(make([]askedIn, len(s.parts)), terms)
+}
+
+// findIn is findWord with memory for what is found, by part.
+func (s *search) findIn(in []askedIn, terms []string) asked {
+	a := asked{in: in}
 	for i := range s.parts {
 		sh, in := &s.parts[i], &a.in[i]
 		for _, term := range terms {
@@ -368,25 +385,30 @@ func (sh *scoring) addList(list []posting, weight, average float64) {
 		return
 	}
 	sh.words = resize(sh.words, len(sh.passages))
+	// All that is read in the loop lies in variables of its own: what a call or a store might change is read again.
+	words, passages, touched := sh.words, sh.passages, slices.Grow(sh.touched, len(list))
 	var once [64]float64 // the score where it stands once, as mostly, by the length of the passage; 0: not made yet
 	for _, p := range list {
 		if p.Count == 0 {
 			continue
 		}
-		w, length := &sh.words[p.Passage], sh.passages[p.Passage].Length
-		if w.score == 0 {
-			sh.touched = append(sh.touched, p.Passage)
-		}
+		w, length, more := &words[p.Passage], passages[p.Passage].Length, 0.0
 		if p.Count == 1 && length < uint32(len(once)) {
-			if once[length] == 0 {
-				once[length] = score(weight, 1, float64(length), average)
-			}
-			w.score += once[length]
-		} else {
-			w.score += score(weight, float64(p.Count), float64(length), average)
+			more = once[length]
 		}
+		if more == 0 {
+			more = score(weight, float64(p.Count), float64(length), average)
+			if p.Count == 1 && length < uint32(len(once)) {
+				once[length] = more
+			}
+		}
+		if w.score == 0 {
+			touched = append(touched, p.Passage)
+		}
+		w.score += more
 		w.covered += weight
 	}
+	sh.touched = touched
 }
 
 // beginCount makes room for a term that is counted in the sequences of the shard.

@@ -31,6 +31,13 @@ const (
 // maxTouched is how many rows of a transaction are known one by one; of more, nothing is kept.
 const maxTouched = 1024
 
+// A list that is kept while rows change is told which. Of more than these it is not mended, and more than those are
+// not remembered.
+const (
+	mostChanged = 128
+	maxChanged  = 4 * maxTouched
+)
+
 // A Pool bounds what is kept of all files of a store together.
 type Pool struct {
 	limit int64
@@ -90,11 +97,14 @@ type File struct {
 	hand       int   // where the search for what is to go goes on
 	lists      map[string]*list
 	clock      atomic.Int64 // of lists
+	changed    []int64      // rows by their numbers, in the order of commits, since the oldest list was read
+	forgotten  int64        // how many there were before these
 
 	// Of the transaction under way. The writer alone uses these.
 	touched []int64
 	all     bool // more was touched than these
 	listed  bool // what lists show was
+	gone    bool // a row is removed
 	hidden  bool // what is touched now is shown by no list
 	stood   bool // the state was known when it began
 }
@@ -109,6 +119,7 @@ type row struct {
 // A list is rows in an order, as they were found at a moment.
 type list struct {
 	data  []byte
+	from  int64 // which of the rows that have changed is the first that it does not show
 	since int64 // the moment: before, there may have been more
 	until int64 // from then on one of the rows may be gone
 	used  atomic.Int64
@@ -229,13 +240,24 @@ func (f *File) keep(then State, rows []Row) bool {
 	return true
 }
 
-// FindList looks for a list as of a moment; nil: it is not kept.
-func (f *File) FindList(key []byte, moment int64) (data []byte, now State, known bool) {
+// A List is a list that is kept.
+type List struct {
+	Data    []byte  // nil: it is not kept
+	Changed []int64 // rows that may have changed, come or gone since, by their numbers, rising
+	Until   int64   // as it was kept
+}
+
+// FindList looks for a list as of a moment.
+func (f *File) FindList(key []byte, moment int64) (found List, now State, known bool) {
 	f.mu.RLock()
 	now, known, stands := f.stands(false)
 	if l := f.lists[string(key)]; stands && l != nil && l.since <= moment && moment < l.until {
-		data = l.data
-		l.used.Store(f.clock.Add(1))
+		changed := slices.Clone(f.changed[l.from-f.forgotten:])
+		slices.Sort(changed)
+		if changed = slices.Compact(changed); len(changed) <= mostChanged {
+			found = List{l.data, changed, l.until}
+			l.used.Store(f.clock.Add(1))
+		}
 	}
 	f.mu.RUnlock()
 	if known && !stands {
@@ -243,7 +265,7 @@ func (f *File) FindList(key []byte, moment int64) (data []byte, now State, known
 		defer f.mu.Unlock()
 		now, known, _ = f.stands(true)
 	}
-	return data, now, known
+	return found, now, known
 }
 
 // KeepList takes in a list that was read since FindList, unless the file has changed.
@@ -261,6 +283,7 @@ func (f *File) keepList(then State, key string, l *list) bool {
 	}
 	f.removeList(key)
 	l.used.Store(f.clock.Add(1))
+	l.from = f.forgotten + int64(len(f.changed))
 	f.lists[key] = l
 	f.count(l.cost(key))
 	return true
@@ -268,7 +291,7 @@ func (f *File) keepList(then State, key string, l *list) bool {
 
 // Begin is called when a transaction has the right to write: nobody else has it until it ends.
 func (f *File) Begin() {
-	f.touched, f.all, f.listed = f.touched[:0], false, false
+	f.touched, f.all, f.listed, f.gone = f.touched[:0], false, false, false
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stood = true
@@ -277,7 +300,13 @@ func (f *File) Begin() {
 	}
 }
 
-// Touched says that the transaction has changed a row, made one or removed one.
+// Removed says that the transaction has removed a row.
+func (f *File) Removed(number int64) {
+	f.gone = true
+	f.Touched(number)
+}
+
+// Touched says that the transaction has changed a row or made one.
 func (f *File) Touched(number int64) {
 	f.listed = f.listed || !f.hidden
 	switch {
@@ -329,10 +358,31 @@ func (f *File) Committed() (now State, alone bool) {
 			f.remove(at)
 		}
 	}
-	if f.listed {
+	switch {
+	case !f.listed:
+	case f.gone: // nothing shows any part of it from now on
 		f.dropLists()
+	default:
+		f.listChanges()
 	}
 	return now, alone
+}
+
+// listChanges remembers which rows a commit touched, for as long as there are lists that do not show it.
+func (f *File) listChanges() {
+	if len(f.lists) == 0 {
+		return
+	}
+	f.changed = append(f.changed, f.touched...)
+	if n := len(f.changed) - maxChanged/2; len(f.changed) > maxChanged {
+		f.changed = slices.Delete(f.changed, 0, n)
+		f.forgotten += int64(n)
+		for key := range f.lists {
+			if l := f.lists[key]; l.from < f.forgotten {
+				f.removeList(key)
+			}
+		}
+	}
 }
 
 // Close lets go of all that is kept. Nothing is kept or found from then on.
@@ -372,6 +422,8 @@ func (f *File) dropLists() {
 	for key := range f.lists {
 		f.removeList(key)
 	}
+	f.forgotten += int64(len(f.changed))
+	f.changed = nil
 }
 
 // drop lets go of everything, and of its memory.
@@ -380,6 +432,8 @@ func (f *File) drop() {
 		f.at, f.numbered, f.rows, f.free, f.hand = map[ID]int{}, map[int64]int{}, nil, nil, 0
 	}
 	f.lists = map[string]*list{}
+	f.forgotten += int64(len(f.changed))
+	f.changed = nil
 	f.count(-f.bytes.Load())
 }
 

@@ -212,49 +212,6 @@ func (b *blob) text(n uint32) string { return text(b.at(n)) }
 // text is bytes as a string where they lie.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// leastFirsts is how long a list is of which it is worth to know where texts begin with which byte.
-const leastFirsts = 256
-
-// firsts says where in a sorted list texts begin with which byte; nil until it is asked for.
-type firsts struct{ at atomic.Pointer[[257]uint32] }
-
-// from is between which places of a sorted list the texts are that begin with a byte, or would be.
-func (b *blob) from(first byte) (low, high uint32) {
-	at := b.firsts.at.Load()
-	if at == nil { // all of it is made before anybody sees it: to read a file that was cut ends in a fault
-		at = &[257]uint32{}
-		for c := 1; c <= 256; c++ {
-			low, high = at[c-1], uint32(b.len())
-			for low < high {
-				if middle := low + (high-low)/2; len(b.at(middle)) == 0 || int(b.at(middle)[0]) < c {
-					low = middle + 1
-				} else {
-					high = middle
-				}
-			}
-			at[c] = low
-		}
-		b.firsts.at.Store(at)
-	}
-	return at[first], at[int(first)+1]
-}
-
-// search finds a text in a sorted list.
-func (b *blob) search(name string) (n uint32, found bool) {
-	end := uint32(b.len())
-	if b.firsts != nil && name != "" {
-		n, end = b.from(name[0])
-	}
-	for n < end { // sort.Search would call a function for each look
-		if middle := n + (end-n)/2; b.text(middle) < name {
-			n = middle + 1
-		} else {
-			end = middle
-		}
-	}
-	return n, int(n) < b.len() && b.text(n) == name
-}
-
 // fits reports whether the sections fit one another.
 func (s *Segment) fits(dims int) bool {
 	return s.fitCounts(dims) && s.fitPassages() &&

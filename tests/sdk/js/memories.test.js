@@ -53,6 +53,30 @@ it("exports, and imports elsewhere, with digits that numbers of JavaScript do no
   for (const { id, value } of (await client.memories.list({ kind: ["note"] })).memories) if (value) await client.memories.delete(id);
 });
 
+it("exports many lines in several requests", async () => {
+  const asked = [];
+  const counting = new LociClient({ baseUrl: server.url, user: "paula", fetch: (url, o) => (asked.push(String(url)), fetch(url, o)) });
+  const operations = Array.from({ length: 5200 }, (_, i) => ({ op: "put", namespace: ["many"], key: `k${i}`, value: { n: i }, index: [] }));
+  await counting.items.batch(operations);
+  asked.length = 0;
+  const whole = await counting.memories.export();
+  expect(asked).toHaveLength(2);
+  expect(whole.lines).toHaveLength(5202);
+  expect(whole.next_cursor).toBeUndefined();
+  expect(new Set(whole.lines.slice(1, -1).map((one) => JSON.parse(one).id)).size).toBe(5200);
+}, 120_000);
+
+it("asks again for what had no room in a batch", async () => {
+  const there = client.as({ user: "lara" });
+  const keys = Array.from({ length: 200 }, (_, i) => `k${i}`); // 40 MB
+  const of = (op, more) => keys.map((key) => ({ op, namespace: ["large"], key, ...more }));
+  for (const { error } of await there.items.batch(of("put", { value: { text: "x".repeat(200_000) }, index: [] }))) expect(error).toBeUndefined();
+  expect((await there.items.batch(of("get"))).map((one) => one.item?.key)).toEqual(keys);
+  // What reads sees what was there before, however often it is asked.
+  expect((await there.items.batch([...of("delete"), ...of("get")])).slice(200).map((one) => one.item?.key)).toEqual(keys);
+  expect(await there.items.batch(of("get").slice(0, 1))).toEqual([{ op: "get" }]);
+}, 120_000);
+
 it("imports more lines than one request takes, in parts", async () => {
   const there = client.as({ user: "gina" }).memories;
   const lines = Array.from({ length: 4100 }, (_, i) => JSON.stringify({ type: "entity", name: `Ann ${i}` }));

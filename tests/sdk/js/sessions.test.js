@@ -46,6 +46,9 @@ describe("sessions", () => {
     await expect(c.sessions.get(id)).rejects.toMatchObject({ code: "not_found" });
     await c.sessions.create({ id: "odd/id ü?#%" });
     await c.sessions.append("odd/id ü?#%", [human("x")]);
+    const long = Array.from({ length: 8 }, () => human("水".repeat(100_000))); // of 2.4 MB, which count twice
+    expect(await c.sessions.append("long", long)).toMatchObject({ first_seq: 1, last_seq: 8, count: 8 });
+    await c.sessions.clear("long");
     expect(await all("odd/id ü?#%", {}, c)).toHaveLength(1);
     expect(await c.sessions.clearAll()).toMatchObject({ sessions: 1 });
   });

@@ -105,6 +105,31 @@ def test_an_export_comes_back_elsewhere(everything):
     client.items.delete(["docs"], "digits")
 
 
+def test_an_export_comes_in_parts(everything, monkeypatch):
+    client, _ = everything
+    whole = client.memories.export()
+    asked = []
+    run = client._transport.run
+    monkeypatch.setattr(client._transport, "run", lambda call, **more: (asked.append(call.path), run(call, **more))[1])
+    monkeypatch.setattr("loci_memory.calls.view.LINES_AT_ONCE", 2)
+    parts = client.memories.export()
+    assert parts["lines"][1:] == whole["lines"][1:] and parts["left_out"] == whole["left_out"] and "next_cursor" not in parts
+    assert len(asked) > len(whole["lines"]) / 4
+
+
+def test_what_has_no_room_in_a_batch_is_asked_again(memory):
+    value = {"text": "x" * 200_000}
+    keys = [f"k{i}" for i in range(200)]  # 40 MB
+    for outcome in memory.items.batch([{"op": "put", "namespace": ["large"], "key": key, "value": value, "index": []} for key in keys]):
+        assert "error" not in outcome
+    got = memory.items.batch([{"op": "get", "namespace": ["large"], "key": key} for key in keys])
+    assert [one["item"]["key"] for one in got] == keys
+    # What reads sees what was there before, however often it is asked.
+    ops = [{"op": "delete", "namespace": ["large"], "key": key} for key in keys] + [{"op": "get", "namespace": ["large"], "key": key} for key in keys]
+    assert [one["item"]["key"] for one in memory.items.batch(ops)[200:]] == keys
+    assert memory.items.batch(ops[-1:]) == [{"op": "get"}]
+
+
 def test_erase_many(everything):
     client, _ = everything
     memories = client.with_options(user="dora").memories

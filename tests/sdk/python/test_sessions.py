@@ -87,6 +87,16 @@ def crowd(url, user, clients, messages, meanwhile=lambda: None):
         assert mine == [f"{n}:{i}" for i in range(shares[n])]
 
 
+def test_long_messages_are_several_appends(url, user):
+    with Loci(url, user=user) as memory:
+        done = memory.sessions.append("long", said(*["水" * 100_000] * 8))  # of 2.4 MB, which count twice
+        assert (done["first_seq"], done["last_seq"], done["count"]) == (1, 8, 8)
+        assert seqs(memory.sessions.messages("long")) == list(range(1, 9))
+        with pytest.raises(LociError) as refused:
+            memory.sessions.append("long", [])
+        assert refused.value.code == "invalid"
+
+
 def test_sixteen_clients_lose_nothing(url, user):
     crowd(url, user, 16, 1000)
 

@@ -408,6 +408,10 @@ class Export(TypedDict):
     left_out: int  # memories that lie where tools keep them and the export does not look
 
 
+class ExportPart(Export, total=False):
+    next_cursor: str
+
+
 class _ImportReport(TypedDict):
     format: str
     created: int

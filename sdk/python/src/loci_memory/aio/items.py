@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import items
+from loci_memory.calls.call import part_key
 from loci_memory.replies import Item, Outcome
 from loci_memory.transport import AsyncTransport
 
@@ -73,5 +74,13 @@ class AsyncItems:
         return await self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
 
     async def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[Outcome]:
-        """Does up to 250 operations at once, of 2 MiB, of which a search counts 32 times and as 40 KiB at least; one that fails has an error."""
-        return await self._transport.run(items.batch(operations), idempotency_key=idempotency_key)
+        """Does several things. Operations that read see what was there before; then those that write are done in their order, each for itself.
+
+        More than 250 operations, 38 searches, or 768 KiB, go in several requests; one that fails has an error. What has no room in an answer is asked again.
+        """
+        todo = items.Batch(operations)
+        if todo.last > 0:
+            part_key(idempotency_key, todo.last)  # a key without room for the last one is refused before anything is sent
+        while call := todo.next():
+            todo.take(await self._transport.run(call, idempotency_key=todo.key(idempotency_key)))
+        return todo.outcomes

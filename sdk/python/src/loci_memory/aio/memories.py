@@ -176,8 +176,15 @@ class AsyncMemories:
         return await self._transport.run(view.namespaces(limit, cursor))
 
     async def export(self, *, kind: Sequence[str] | None = None, state: Sequence[str] | None = None) -> Export:
-        """Reads all memories, with their history and links; `lines` are those of the file that `loci export` writes."""
-        return await self._transport.run(view.export(kind, state))
+        """Reads all memories, with their history and links; `lines` are those of the file that `loci export` writes. Many come in several requests."""
+        part = await self._transport.run(view.export(kind, state, None))
+        whole = Export(lines=part["lines"], left_out=part["left_out"])
+        cursor = None
+        while "next_cursor" in part:
+            cursor = on(cursor, part["next_cursor"], "where the export goes on")
+            part = await self._transport.run(view.export(kind, state, cursor))
+            whole["lines"] += part["lines"]
+        return whole
 
     async def import_lines(self, lines: Sequence[str]) -> ImportReport:
         """Stores the lines of an export. What is there already is left alone, so that it may be repeated.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from loci_memory.calls.call import JSON, Call, given, objects, part_key, parts, segment
+from loci_memory.calls.call import JSON, Call, given, objects, part_key, parts, segment, weighed
 from loci_memory.replies import (
     Appended,
     Cleared,
@@ -24,7 +24,8 @@ from loci_memory.replies import (
     Trimmed,
 )
 
-BATCH = 1000  # messages of one append, as the server takes them
+BATCH = 1000  # messages of one append, as the server takes them, and their bytes, with room below what it takes
+BATCH_BYTES = 3 << 18
 PART = 5000  # messages of one import, and their bytes, with room below what the server takes
 PART_BYTES = 3 << 20
 
@@ -60,8 +61,8 @@ def append(id: str, messages: Sequence[Mapping[str, Any]]) -> Call[Appended]:
 def appends(id: str, messages: Sequence[Mapping[str, Any]], key: str | None) -> list[tuple[Call[Appended], str | None]]:
     """The appends that messages come to, each with its idempotency key; without messages one, which the server refuses."""
     messages = objects("messages", messages)
-    starts = range(0, max(len(messages), 1), BATCH)
-    return [(append(id, messages[at : at + BATCH]), part_key(key, at) if at else key) for at in starts]
+    cuts = parts(messages, BATCH, BATCH_BYTES, weighed) or [slice(0, 0)]
+    return [(append(id, messages[cut]), part_key(key, cut.start) if cut.start else key) for cut in cuts]
 
 
 def together(done: Sequence[Appended]) -> Appended:

@@ -7,7 +7,7 @@ from typing import Any
 
 from loci_memory.calls import transfer
 from loci_memory.calls.call import JSON, Call, field, given, nothing, segment, some_texts, texts
-from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, Export, ImportReport, Links, Origin, Past, Places, Stats
+from loci_memory.replies import DuePage, Entry, EntryPage, ErasedMemories, ExportPart, ImportReport, Links, Origin, Past, Places, Stats
 
 
 def page(query: JSON) -> Call[EntryPage]:
@@ -70,9 +70,12 @@ def namespaces(limit: int | None, cursor: str | None) -> Call[Places]:
     return Call("GET", "/v1/namespaces", Places, query=given(limit=limit, cursor=cursor))
 
 
-def export(kind: Sequence[str] | None, state: Sequence[str] | None) -> Call[Export]:
-    query = given(kind=some_texts("kind", kind), state=some_texts("state", state))
-    return Call("GET", "/v1/export", Export, query=query)
+LINES_AT_ONCE = 5000  # of an export
+
+
+def export(kind: Sequence[str] | None, state: Sequence[str] | None, cursor: str | None) -> Call[ExportPart]:
+    query = given(kind=some_texts("kind", kind), state=some_texts("state", state), limit=LINES_AT_ONCE, cursor=cursor)
+    return Call("GET", "/v1/export", ExportPart, query=query)
 
 
 def import_parts(lines: Sequence[str]) -> list[transfer.Part]:

@@ -42,26 +42,32 @@ class _Store(BaseStore[str, V], Generic[V]):
         raise NotImplementedError
 
     def mget(self, keys: Sequence[str]) -> list[Optional[V]]:
-        return [value for part in self._gets(keys) for value in self._values(self.client.run(part))]
+        return self._values(self._run(self._gets(keys)))
 
     async def amget(self, keys: Sequence[str]) -> list[Optional[V]]:
-        return [value for part in self._gets(keys) for value in self._values(await self.async_client.run(part))]
+        return self._values(await self._arun(self._gets(keys)))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
-        for part in self._puts(key_value_pairs):
-            _done(self.client.run(part))
+        self._run(self._puts(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
-        for part in self._puts(key_value_pairs):
-            _done(await self.async_client.run(part))
+        await self._arun(self._puts(key_value_pairs))
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        for part in self._deletes(keys):
-            _done(self.client.run(part))
+        self._run(self._deletes(keys))
 
     async def amdelete(self, keys: Sequence[str]) -> None:
-        for part in self._deletes(keys):
-            _done(await self.async_client.run(part))
+        await self._arun(self._deletes(keys))
+
+    def _run(self, todo: items.Batch) -> list[Outcome]:
+        while call := todo.next():
+            todo.take(self.client.run(call))
+        return _done(todo.outcomes)
+
+    async def _arun(self, todo: items.Batch) -> list[Outcome]:
+        while call := todo.next():
+            todo.take(await self.async_client.run(call))
+        return _done(todo.outcomes)
 
     def yield_keys(self, *, prefix: Optional[str] = None) -> Iterator[str]:
         """The keys that begin with a prefix, as they were when the first was asked for."""
@@ -77,20 +83,19 @@ class _Store(BaseStore[str, V], Generic[V]):
         for key in self._keys(found, prefix):
             yield key
 
-    def _gets(self, keys: Sequence[str]) -> Iterator[Call[list[Outcome]]]:
-        return _batches([{"op": "get", **self._place(key)} for key in keys])
+    def _gets(self, keys: Sequence[str]) -> items.Batch:
+        return items.Batch([{"op": "get", **self._place(key)} for key in keys])
 
-    def _puts(self, pairs: Sequence[tuple[str, V]]) -> Iterator[Call[list[Outcome]]]:
-        return _batches([{"op": "put", **self._place(key), "value": {"value": self._written(value)}, "index": []} for key, value in pairs])
+    def _puts(self, pairs: Sequence[tuple[str, V]]) -> items.Batch:
+        return items.Batch([{"op": "put", **self._place(key), "value": {"value": self._written(value)}, "index": []} for key, value in pairs])
 
-    def _deletes(self, keys: Sequence[str]) -> Iterator[Call[list[Outcome]]]:
-        return _batches([{"op": "delete", **self._place(key)} for key in keys])
+    def _deletes(self, keys: Sequence[str]) -> items.Batch:
+        return items.Batch([{"op": "delete", **self._place(key)} for key in keys])
 
     def _place(self, key: str) -> JSON:
         return {"namespace": list(self.namespace), "key": key}
 
     def _values(self, outcomes: list[Outcome]) -> list[Optional[V]]:
-        _done(outcomes)
         return [self._value(outcome["item"]) if outcome.get("item") else None for outcome in outcomes]
 
     def _value(self, item: Item) -> V:
@@ -134,13 +139,8 @@ class LociKeyValueStore(_Store[Union[JSON, list[Any], str, int, float, bool, Non
         return value
 
 
-def _batches(operations: list[JSON]) -> Iterator[Call[list[Outcome]]]:
-    """The requests that operations come to."""
-    for part in items.batches(operations):
-        yield items.batch(operations[part])
-
-
-def _done(outcomes: list[Outcome]) -> None:
+def _done(outcomes: list[Outcome]) -> list[Outcome]:
     for outcome in outcomes:
         if error := outcome.get("error"):
             raise problem_of(error) or LociError("internal", "an operation of the batch failed")
+    return outcomes

@@ -15,7 +15,6 @@ from loci_memory.both import both
 from loci_memory.calls import JSON, items
 from loci_memory.errors import LociError, problem_of
 from loci_memory.replies import Item as Found
-from loci_memory.replies import Outcome
 from loci_memory.sync.client import Loci
 
 
@@ -56,16 +55,16 @@ class LociStore(BaseStore):
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Does operations in few requests: reads see what was there before, of puts to one key the last counts."""
         plan = _Plan(list(ops), self._fields())
-        for part in plan.parts():
-            plan.take(part, self.client.run(items.batch([op for _, op in part])))
-        return plan.results
+        while call := plan.todo.next():
+            plan.todo.take(self.client.run(call))
+        return plan.done()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch` for asyncio."""
         plan = _Plan(list(ops), self._fields())
-        for part in plan.parts():
-            plan.take(part, await self.async_client.run(items.batch([op for _, op in part])))
-        return plan.results
+        while call := plan.todo.next():
+            plan.todo.take(await self.async_client.run(call))
+        return plan.done()
 
 
     def _fields(self) -> list[str] | None:
@@ -92,12 +91,10 @@ class _Plan:
                 reads.append((i, _read(op if not isinstance(op, SearchOp) else op._replace(filter=conditions))))
         self.requests = reads + list(writes.values())
 
-    def parts(self) -> Iterable[list[tuple[int, JSON]]]:
-        for part in items.batches([op for _, op in self.requests]):
-            yield self.requests[part]
+        self.todo = items.Batch([op for _, op in self.requests])
 
-    def take(self, part: list[tuple[int, JSON]], outcomes: list[Outcome]) -> None:
-        for (i, op), outcome in zip(part, outcomes, strict=True):
+    def done(self) -> list[Result]:
+        for (i, op), outcome in zip(self.requests, self.todo.outcomes, strict=True):
             if error := outcome.get("error"):
                 raise problem_of(error) or LociError("internal", "an operation of the batch failed")
             if op["op"] == "get":
@@ -107,6 +104,7 @@ class _Plan:
                 self.results[i] = [_found(item) for item in outcome.get("items") or []]
             elif op["op"] == "namespaces":
                 self.results[i] = [tuple(labels) for labels in outcome.get("namespaces") or []]
+        return self.results
 
 
 def _check(op: Op) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from loci_memory.calls import items
+from loci_memory.calls.call import part_key
 from loci_memory.replies import Item, Outcome
 from loci_memory.transport import Transport
 
@@ -74,5 +75,13 @@ class Items:
         return self._transport.run(items.namespaces(prefix, suffix, max_depth, limit, offset))
 
     def batch(self, operations: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> list[Outcome]:
-        """Does up to 250 operations at once, of 2 MiB, of which a search counts 32 times and as 40 KiB at least; one that fails has an error."""
-        return self._transport.run(items.batch(operations), idempotency_key=idempotency_key)
+        """Does several things. Operations that read see what was there before; then those that write are done in their order, each for itself.
+
+        More than 250 operations, 38 searches, or 768 KiB, go in several requests; one that fails has an error. What has no room in an answer is asked again.
+        """
+        todo = items.Batch(operations)
+        if todo.last > 0:
+            part_key(idempotency_key, todo.last)  # a key without room for the last one is refused before anything is sent
+        while call := todo.next():
+            todo.take(self._transport.run(call, idempotency_key=todo.key(idempotency_key)))
+        return todo.outcomes
