@@ -156,7 +156,6 @@ func (w *englishWord) verb() {
 		w.text = w.text[:len(w.text)-1]
 	case w.first >= len(w.text) && w.shortSyllable(len(w.text)):
 		w.text += "e"
-		first, second = len(w.text), len(w.text)
 	}
 	w.first, w.second = min(first, len(w.text)), min(second, len(w.text))
 }
