@@ -65,6 +65,9 @@ func TestTableFindsWhatAMapFinds(t *testing.T) {
 				have.add(hash(texts[n]), n)
 				want[n] = true
 			}
+			if 4*have.used > 3*len(have.slots) {
+				t.Fatalf("%d hashes, step %d: %d of %d slots are taken", hashes, step, have.used, len(have.slots))
+			}
 			if have.used != len(want) {
 				t.Fatalf("%d hashes, step %d: %d are in the table, want %d", hashes, step, have.used, len(want))
 			}
