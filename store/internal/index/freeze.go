@@ -325,7 +325,8 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 		words := m.Words(nil, at)
 		for i, w := range words {
 			if renumbered[w>>1] == overlaid {
-				renumbered[w>>1] = s.word(m.Spelling(w >> 1))
+				spelling := strings.Clone(m.Spelling(w >> 1)) // which is mapped
+				renumbered[w>>1] = s.word(spelling, hashOf(spelling))
 			}
 			words[i] = renumbered[w>>1] | w&1*overlaid
 		}

@@ -15,7 +15,7 @@ type lexicon struct {
 	vocabulary []word           // by number
 	marks      []retrieval.Mark // of the words, for misspelt ones; see [search.mend]
 
-	terms    table       // of the names
+	terms    table       // of the names but for stems, which are found as spellings
 	names    []string    // by term
 	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
 	holders  []uint32    // by term: passages alive that hold it
@@ -24,6 +24,8 @@ type lexicon struct {
 	tokens, posted int // how many words passages have, and postings the lists
 
 	sequence []uint32  // memory for addText
+	ahead    []ahead   // words of it that are not looked up yet
+	touched  uint32    // see ahead
 	once     []posting // memory for lists of one
 }
 
@@ -52,24 +54,54 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 	l.sequence = l.sequence[:0]
 	retrieval.Analyze(text, func(t retrieval.Token) {
 		reader.Read(&t)
-		n := l.word(t.Text)
-		w := &l.vocabulary[n]
-		w.uses++
-		l.post(w.term, number)
-		switch {
-		case !t.Kind.HasPosition():
-			n |= overlaid
-		case !w.stop:
-			length++
+		l.ahead = append(l.ahead, ahead{t.Text, hashOf(t.Text), t.Kind.HasPosition()})
+		if len(l.ahead) == mostAhead {
+			length += l.takeAhead(number)
 		}
-		l.sequence = append(l.sequence, n)
 	})
+	length += l.takeAhead(number)
 	words = slices.Clone(l.sequence)
 	l.tokens += len(words)
 	if cap(l.sequence) > 1<<16 { // a huge text must not keep its memory
 		l.sequence = nil
 	}
 	return words, length, reader.Of(text)
+}
+
+// ahead is a word that will be looked up.
+type ahead struct {
+	spelling string
+	hash     uint32
+	placed   bool // it has a position
+}
+
+// mostAhead is how many words are looked up together. Where each lies in a large table is read from memory, which takes
+// as long as a hundred steps of a program: of many words that do not wait for one another, about as long as of one.
+const mostAhead = 32
+
+// takeAhead takes in the words that are not looked up yet, and returns how many count for the passage's length.
+func (l *lexicon) takeAhead(number uint32) (length uint32) {
+	l.touched = 0 // kept, so that no compiler leaves the reading out
+	for i := range l.ahead {
+		l.touched += l.spellings.touch(l.ahead[i].hash)
+	}
+	for i := range l.ahead {
+		a := &l.ahead[i]
+		n := l.word(a.spelling, a.hash)
+		w := &l.vocabulary[n]
+		w.uses++
+		l.post(w.term, number)
+		switch {
+		case !a.placed:
+			n |= overlaid
+		case !w.stop:
+			length++
+		}
+		l.sequence = append(l.sequence, n)
+	}
+	clear(l.ahead) // their text must not be kept
+	l.ahead = l.ahead[:0]
+	return length
 }
 
 // adoptText takes in the words of a passage with a number higher than those before.
@@ -82,25 +114,22 @@ func (l *lexicon) adoptText(words []uint32, number uint32) {
 	}
 }
 
-// word returns the number of a spelling.
-func (l *lexicon) word(spelling string) uint32 {
-	hash := hashOf(spelling)
+// word returns the number of a spelling with a hash. It keeps the text of a stem, and a copy of another one.
+func (l *lexicon) word(spelling string, hash uint32) uint32 {
 	n, ok := l.findSpelling(hash, spelling)
-	if !ok {
+	switch {
+	case ok:
+	case isStem(spelling): // which is no part of the text
+		n = l.newWord(hash, word{spelling: spelling, term: l.newTerm(spelling)}, markOf(spelling, false))
+	default:
 		spelling = strings.Clone(spelling) // a part of the text would keep all of it in memory
-		w := word{spelling: spelling}
-		if isStem(spelling) { // a term that comes and leaves with it
-			w.term = l.newTerm(hash, spelling)
+		name, stop := retrieval.Normalize(spelling)
+		if name == spelling { // mostly: then both are one text in memory, too
+			name = spelling
 		} else {
-			name, stop := retrieval.Normalize(spelling)
-			if w.stop = stop; name == spelling { // mostly: then both are one text in memory, too
-				name = spelling
-			} else {
-				name = strings.Clone(name) // a part of a word that leaves would keep that
-			}
-			w.term = l.term(name)
+			name = strings.Clone(name) // a part of a word that leaves would keep that
 		}
-		n = l.newWord(hash, w, markOf(spelling, w.stop))
+		n = l.newWord(hash, word{spelling: spelling, term: l.term(name), stop: stop}, markOf(spelling, stop))
 	}
 	return n
 }
@@ -130,27 +159,37 @@ func markOf(spelling string, stop bool) retrieval.Mark {
 	return retrieval.MarkOf(spelling)
 }
 
-// term returns the number of a term. It keeps its text.
+// term returns the number of a term of a spelling that is new. It keeps its text.
 func (l *lexicon) term(name string) uint32 {
+	if isStem(name) { // a term that comes and leaves with the spelling
+		return l.newTerm(name)
+	}
 	hash := hashOf(name)
 	t, ok := l.findName(hash, name)
 	if !ok {
-		t = l.newTerm(hash, name)
+		t = l.newTerm(name)
+		l.terms.add(hash, t)
 	}
 	return t
 }
 
 // findName is the number of a term with a hash.
 func (l *lexicon) findName(hash uint32, name string) (term uint32, ok bool) {
+	if isStem(name) {
+		n, ok := l.findSpelling(hash, name)
+		if !ok {
+			return 0, false
+		}
+		return l.vocabulary[n].term, true
+	}
 	return l.terms.find(hash, func(t uint32) bool { return l.names[t] == name })
 }
 
 // isStem reports whether a term is the stem of a word in another language than English.
 func isStem(term string) bool { return term != "" && term[0] == retrieval.StemsFrom[0] }
 
-func (l *lexicon) newTerm(hash uint32, name string) uint32 {
+func (l *lexicon) newTerm(name string) uint32 {
 	t := uint32(len(l.postings))
-	l.terms.add(hash, t)
 	l.stemmed = l.stemmed || isStem(name)
 	l.names = append(l.names, name)
 	l.postings = append(l.postings, nil)
@@ -198,7 +237,9 @@ func (l *lexicon) unpost(term, number uint32) {
 	list[i].Count = 0
 	l.holders[term]--
 	if l.holders[term] == 0 {
-		l.terms.remove(hashOf(l.names[term]), term)
+		if name := l.names[term]; !isStem(name) {
+			l.terms.remove(hashOf(name), term)
+		}
 		l.posted -= len(list)
 		l.names[term], l.postings[term] = "", nil
 	}

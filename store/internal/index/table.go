@@ -37,6 +37,14 @@ func (t *table) find(hash uint32, is func(number uint32) bool) (number uint32, o
 	}
 }
 
+// touch reads where the text of a hash would be.
+func (t *table) touch(hash uint32) uint32 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	return t.slots[hash&uint32(len(t.slots)-1)].number
+}
+
 // add adds the number of a text that the table lacks.
 func (t *table) add(hash, number uint32) {
 	if 4*(t.used+1) > 3*len(t.slots) {
