@@ -167,8 +167,8 @@ func (s *Store) commitOnce(ctx context.Context, t *tenant, jobs []*job) (batch.O
 // hand hands what was committed to the index of the process. What a majority has is never taken back, so
 // the counter alone tells what it follows.
 func (x *tx) hand(n *batch.Needs) {
-	if c := x.Handed(n, 0); c != nil {
-		x.t.search.Hand(c)
+	if c := x.Handed(n, 0); c != nil && x.t.search.Hand(c) {
+		x.s.takeMuch(x.t)
 	}
 }
 

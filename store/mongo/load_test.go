@@ -33,17 +33,25 @@ func TestOwnCommitsAreHandedToTheIndex(t *testing.T) {
 	const followed = "find change"
 	for i, c := range []struct {
 		writers []loci.Store
+		records int // of each
 		reads   bool
 	}{
-		{[]loci.Store{s}, false}, // the first search loads all there is
-		{[]loci.Store{s}, false}, {[]loci.Store{s, s}, false}, {[]loci.Store{s, other, s}, true},
+		{[]loci.Store{s}, 1, false}, // the first search loads all there is
+		{[]loci.Store{s}, 1, false}, {[]loci.Store{s, s}, 1, false}, {[]loci.Store{s, other, s}, 1, true},
+		{[]loci.Store{s, s, s, s, s}, 300, false}, // more than may wait: it is taken in meanwhile
 	} {
 		var last loci.ID
 		for _, writer := range c.writers {
-			last = loci.NewID()
-			if err := writer.Apply(t.Context(), tn, storm.Creation(last)); err != nil {
+			var change loci.Change
+			for range c.records {
+				last = loci.NewID()
+				one := storm.Creation(last)
+				change.Put, change.Events = append(change.Put, one.Put...), append(change.Events, one.Events...)
+			}
+			if err := writer.Apply(t.Context(), tn, change); err != nil {
 				t.Fatal(err)
 			}
+			s.Idle()
 		}
 		commands.Lock()
 		delete(commands.seen, followed)

@@ -17,6 +17,17 @@ import (
 func (s *Store) Match(
 	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
 ) (hits []loci.Hit, err error) {
+	q := s.searchFor(ctx, name, p, filter, limit)
+	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant, _ func()) (batch.State, error) {
+		return s.look(ctx, t)
+	})
+	return hits, translate("search", err)
+}
+
+// searchFor is what a search asks of the index of its tenant.
+func (s *Store) searchFor(
+	ctx context.Context, name loci.Tenant, p loci.Probe, filter loci.Filter, limit int,
+) *follow.Search {
 	filter.NotLive = false
 	load := func(ids []loci.ID) ([]loci.Record, error) { return s.recordsOf(ctx, name, ids) }
 	q := &follow.Search{
@@ -27,13 +38,15 @@ func (s *Store) Match(
 		return s.read(ctx, name, "search", func(r *reading) error { return do(source{r}) })
 	}
 	q.Trim, q.Stale, q.Clock = s.trim, s.opts.MaxStaleness, s.opts.clock
-	hits, err = follow.Find(ctx, &s.lobby, searchOf, q, func(t *tenant, _ func()) (batch.State, error) {
-		return s.look(ctx, t)
-	})
-	return hits, translate("search", err)
+	return q
 }
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
+
+// takeMuch takes in what this process has committed, beside the calls that follow.
+func (s *Store) takeMuch(t *tenant) {
+	t.search.TakeMuch(s.searchFor(context.Background(), t.name, loci.Probe{}, loci.Filter{}, 1))
+}
 
 // look reads the document of a tenant, with no transaction.
 func (s *Store) look(ctx context.Context, t *tenant) (st batch.State, err error) {

@@ -121,6 +121,17 @@ func TestOwnCommitsAreHandedToTheIndex(t *testing.T) {
 		{"saves that wait together", handed, func(g *guesser, _ loci.Change) {
 			together(g, words("walrus"), embedded(words("harbour")), words("telescope"))
 		}},
+		{"more than may wait", handed, func(g *guesser, _ loci.Change) {
+			for range 5 {
+				var c loci.Change
+				for range 300 {
+					one := words("walrus")
+					c.Put, c.Events = append(c.Put, one.Put...), append(c.Events, one.Events...)
+				}
+				g.apply(g.s, c)
+				g.s.(*postgres.Store).Idle()
+			}
+		}},
 		{"a save in another namespace", loaded, func(g *guesser, _ loci.Change) { g.apply(g.s, in("bob", words("walrus"))) }},
 		{"a save of another kind", loaded, func(g *guesser, _ loci.Change) {
 			c := words("walrus")

@@ -56,6 +56,11 @@ func (s *Store) look(ctx context.Context, t *tenant, meanwhile func()) (st batch
 
 func searchOf(t *tenant) *follow.Index { return &t.search }
 
+// takeMuch takes in what this process has committed, beside the calls that follow.
+func (s *Store) takeMuch(t *tenant) {
+	t.search.TakeMuch(s.searchFor(context.Background(), t.name, loci.Probe{}, loci.Filter{}, 1))
+}
+
 // recordsOf reads records in full, for filters on what the index does not hold.
 func (s *Store) recordsOf(ctx context.Context, t loci.Tenant, ids []loci.ID) (records []loci.Record, err error) {
 	all := loci.Filter{Within: []loci.Namespace{{}}, IDs: ids}

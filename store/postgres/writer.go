@@ -174,8 +174,8 @@ func (x *tx) hand(n *batch.Needs) {
 		return
 	}
 	if line, follows := x.t.names.Follow(&x.Found, &x.State); follows {
-		if c := x.Handed(n, line); c != nil {
-			x.t.search.Hand(c)
+		if c := x.Handed(n, line); c != nil && x.t.search.Hand(c) {
+			x.s.takeMuch(x.t)
 		}
 	}
 }

@@ -87,8 +87,8 @@ func (c *Crew) Close() {
 	c.running.Wait()
 }
 
-// run has one of the crew do something until there is no more of it to do.
-func (c *Crew) run(work func() (more bool)) bool {
+// Run has one of the crew do something until there is no more of it to do. false: the crew is closed.
+func (c *Crew) Run(work func() (more bool)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -151,7 +151,7 @@ func (l *Loads[T]) Join(keys []index.Key, has func(index.Key) bool, begin func(i
 		}
 		t.loads = append(t.loads, one)
 	}
-	for n := 0; n < len(l.queue) && l.workers < maxWorkers && l.Crew.run(l.Work); n++ {
+	for n := 0; n < len(l.queue) && l.workers < maxWorkers && l.Crew.Run(l.Work); n++ {
 		l.workers++
 	}
 	return t

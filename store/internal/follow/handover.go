@@ -25,6 +25,13 @@ const (
 	maxHandedBytes   = 4 << 20
 )
 
+// Up to how many bytes and records wait for the next search. What is more is taken in beside the calls that follow,
+// since one search would pay for all that large imports wrote.
+const (
+	mostWaiting        = 256 << 10
+	mostWaitingRecords = maxHandedRecords / 4
+)
+
 // handover holds commits in their order, without a gap, until the index takes them in.
 type handover struct {
 	mu      sync.Mutex
@@ -33,6 +40,8 @@ type handover struct {
 	records int
 	bytes   atomic.Int64
 	taken   int64 // up to which commits are being taken in, or were
+
+	settling atomic.Bool // somebody takes in what waits, though nobody searches
 
 	turns   chan struct{} // of those who look at the tenant's counter; see lookInTurn
 	looks   atomic.Int64  // since the latest write of this process
@@ -70,13 +79,14 @@ func (x *Index) Handing() bool {
 	return h.wanted
 }
 
-// Hand hands a commit over, in the order of commits; it waits for no search.
-func (x *Index) Hand(c *batch.Handed) {
+// Hand hands a commit over, in the order of commits; it waits for no search. It reports whether so much waits
+// that it is time for [Index.TakeMuch].
+func (x *Index) Hand(c *batch.Handed) (much bool) {
 	h := &x.handover
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.wanted {
-		return
+		return false
 	}
 	if n := len(h.waiting); n > 0 && h.waiting[n-1].Seq+1 != c.Seq {
 		h.clear() // somebody wrote between: a search has to read that, and then has these, too
@@ -85,9 +95,45 @@ func (x *Index) Hand(c *batch.Handed) {
 	if h.bytes.Add(c.Bytes) > maxHandedBytes || h.records > maxHandedRecords {
 		h.wanted = false
 		h.clear()
-		return
+		return false
 	}
 	h.waiting = append(h.waiting, c)
+	return h.much()
+}
+
+func (h *handover) much() bool { return h.bytes.Load() > mostWaiting || h.records > mostWaitingRecords }
+
+// first is the counter of the commit that waits longest, if much waits; 0: it does not.
+func (h *handover) first() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) == 0 || !h.much() {
+		return 0
+	}
+	return h.waiting[0].Seq
+}
+
+// TakeMuch has the crew take in what waits, until that is little. Searches run between one commit and the next. q is
+// asked for nothing.
+func (x *Index) TakeMuch(q *Search) {
+	h := &x.handover
+	if !h.settling.CompareAndSwap(false, true) {
+		return
+	}
+	latest := int64(0)
+	takes := q.Crew.Run(func() (more bool) {
+		defer q.Crew.Turn()()
+		first := h.first()
+		more = first > latest && q.Crew.Context().Err() == nil && x.takeOwnTo(q, first)
+		latest = first
+		if !more {
+			h.settling.Store(false)
+		}
+		return more
+	})
+	if !takes {
+		h.settling.Store(false)
+	}
 }
 
 // Wrote notes a write of this process, so that the next search of it finds what was written,
@@ -199,7 +245,10 @@ func (x *Index) takeCommit(c *batch.Handed) {
 }
 
 // takeOwn takes in what this process committed, and reports whether that was worth it.
-func (x *Index) takeOwn(q *Search) bool {
+func (x *Index) takeOwn(q *Search) bool { return x.takeOwnTo(q, math.MaxInt64) }
+
+// takeOwnTo is takeOwn for what was committed up to a counter.
+func (x *Index) takeOwnTo(q *Search, to int64) bool {
 	shown := x.shown.Load()
 	if !x.handover.brings(shown, shown+1) {
 		return false
@@ -209,7 +258,7 @@ func (x *Index) takeOwn(q *Search) bool {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		defer x.leaveWhole()
-		if x.takeHanded(math.MaxInt64); x.index != nil {
+		if x.takeHanded(to); x.index != nil {
 			x.makeRoom(q.Meter, q.Budget)
 			x.account()
 			ready = x.takeReady()

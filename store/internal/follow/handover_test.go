@@ -253,6 +253,50 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	}
 }
 
+// What waits is taken in beside the calls when it is much, as far as it follows.
+func TestMuchIsTakenInBesideCalls(t *testing.T) {
+	x, s := newIndex(t)
+	closed := s.search()
+	closed.Crew.Close()
+	hand := func(seq int64, records int, bytes int64, much bool) {
+		t.Helper()
+		c := commit(seq, records)
+		c.Bytes = bytes
+		if x.Hand(c) != much {
+			t.Errorf("commit %d: much waits: %v", seq, !much)
+		}
+		if !much {
+			return
+		}
+		x.TakeMuch(closed)
+		if x.seq >= seq {
+			t.Errorf("a crew that is closed took in commit %d", seq)
+		}
+		q := s.search()
+		x.TakeMuch(q)
+		q.Crew.Wait()
+	}
+	shows := func(seq int64, waiting int) {
+		t.Helper()
+		if x.seq != seq || len(x.handover.waiting) != waiting {
+			t.Errorf("the index shows %d and %d commits wait; want %d and %d", x.seq, len(x.handover.waiting), seq, waiting)
+		}
+	}
+	hand(11, 1, mostWaiting/2, false)
+	hand(12, 1, mostWaiting/2, false)
+	shows(10, 2)
+	hand(13, 1, 1, true)
+	shows(11, 2) // what is left is little
+	hand(14, mostWaitingRecords-2, 1, false)
+	hand(15, mostWaitingRecords, 1, true)
+	shows(14, 1)
+	hand(17, 1, mostWaiting+1, true) // 16 is another server's
+	shows(14, 1)
+	if x.handover.settling.Load() {
+		t.Error("somebody still takes in")
+	}
+}
+
 // What is taken in is counted, and makes room like what is loaded; images that are ready then are written.
 func TestWhatIsTakenInMakesRoom(t *testing.T) {
 	x, s := newIndex(t)
