@@ -383,6 +383,7 @@ var sequenceCases = []testCase{
 		const all, talk, walk = 1000.0, 6.0, 997.0 // passages, and words of each sequence
 		b.exactly("a name of a short talk", weigh("caroline", true, "caroline"), rareness(400, 3))
 		b.exactly("what is not asked for", weigh("harbour", true, "caroline"), rareness(400, 3))
+		b.exactly("… in a long one", weigh("caroline", true, "lantern"), rareness(walk/((talk+walk)/all), 1))
 		b.exactly("without sequences", weigh("caroline", false, "caroline"), rareness(all, 3))
 		b.exactly("what one says in a long one", weigh("lantern", true, "lantern"), rareness(walk/((talk+walk)/all), 1))
 		b.exactly("a word of both", weigh("caroline lantern", true, "lantern"), rareness(walk/((talk+walk)/all), 1))
