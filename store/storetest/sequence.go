@@ -379,14 +379,17 @@ var sequenceCases = []testCase{
 			b.match(p, loci.Filter{}, 10)
 			return weight
 		}
-		rareness := func(passages, holders float64) float64 { return math.Log(1 + (passages-holders+0.5)/(holders+0.5)) }
+		rareness := func(passages, holders float64) float64 {
+			return math.Log(1 + (passages-holders+0.5)/(holders+0.5))
+		}
 		const all, talk, walk = 1000.0, 6.0, 997.0 // passages, and words of each sequence
+		const perWord = all / (talk + walk)
 		b.exactly("a name of a short talk", weigh("caroline", true, "caroline"), rareness(400, 3))
 		b.exactly("what is not asked for", weigh("harbour", true, "caroline"), rareness(400, 3))
-		b.exactly("… in a long one", weigh("caroline", true, "lantern"), rareness(walk/((talk+walk)/all), 1))
+		b.exactly("… in a long one", weigh("caroline", true, "lantern"), rareness(walk*perWord, 1))
 		b.exactly("without sequences", weigh("caroline", false, "caroline"), rareness(all, 3))
-		b.exactly("what one says in a long one", weigh("lantern", true, "lantern"), rareness(walk/((talk+walk)/all), 1))
-		b.exactly("a word of both", weigh("caroline lantern", true, "lantern"), rareness(walk/((talk+walk)/all), 1))
+		b.exactly("what one says in a long one", weigh("lantern", true, "lantern"), rareness(walk*perWord, 1))
+		b.exactly("a word of both", weigh("caroline lantern", true, "lantern"), rareness(walk*perWord, 1))
 		b.exactly("what most say", weigh("harbour", true, "harbour"), rareness(996, 996))
 		b.exactly("a small word", weigh("caroline", true, "the"), rareness(all, 0))
 		b.exactly("what nobody says", weigh("zebra", true, "zebra"), rareness(all, 0))
