@@ -364,6 +364,40 @@ var sequenceCases = []testCase{
 		b.exactly("one that many say", common, 0.75*rareness(9)+0.25*rareness(0))
 		b.exactly("one that one says", rare, 0.75*rareness(1)+0.25*rareness(0))
 		b.exactly("one that nobody says", unheard, rareness(0))
+	}}, {"a word is as rare as in the sequences that have it", func(b *bench) {
+		long := inPassages(5, 996)
+		long.Sequence, long.Position = "walk", 1
+		b.put(said(1, "talk", 1, "caroline one"), said(2, "talk", 2, "caroline two"), said(3, "talk", 3, "caroline three"),
+			said(4, "walk", 2, "lantern"), long)
+		weigh := func(text string, sequences bool, word string) (weight float64) {
+			p := direction(spaceA)
+			p.Text, p.Sequences = text, sequences
+			p.Reweigh = func(weigh func(string) float64) []float32 {
+				weight = weigh(word)
+				return nil
+			}
+			b.match(p, loci.Filter{}, 10)
+			return weight
+		}
+		rareness := func(passages, holders float64) float64 {
+			return math.Log(1 + (passages-holders+0.5)/(holders+0.5))
+		}
+		const all, talk, walk = 1000.0, 6.0, 997.0 // passages, and words of each sequence
+		const perWord = all / (talk + walk)
+		b.exactly("a name of a short talk", weigh("caroline", true, "caroline"), rareness(400, 3))
+		b.exactly("what is not asked for", weigh("harbour", true, "caroline"), rareness(400, 3))
+		b.exactly("… in a long one", weigh("caroline", true, "lantern"), rareness(walk*perWord, 1))
+		b.exactly("without sequences", weigh("caroline", false, "caroline"), rareness(all, 3))
+		b.exactly("what one says in a long one", weigh("lantern", true, "lantern"), rareness(walk*perWord, 1))
+		b.exactly("a word of both", weigh("caroline lantern", true, "lantern"), rareness(walk*perWord, 1))
+		b.exactly("what most say", weigh("harbour", true, "harbour"), rareness(996, 996))
+		b.exactly("a small word", weigh("caroline", true, "the"), rareness(all, 0))
+		b.exactly("what nobody says", weigh("zebra", true, "zebra"), rareness(all, 0))
+		b.put(inPassages(6, 600))
+		average := (talk + walk + 600) / (all + 600)
+		b.exactly("beside what is in no sequence", weigh("caroline", true, "caroline"), rareness((talk+600)/average, 3))
+		b.apply(erasure(long))
+		b.exactly("where less is left", weigh("lantern", true, "lantern"), rareness(601/(607.0/604), 1))
 	}},
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -26,6 +25,7 @@ type bm25 struct {
 	passages, average         float64
 	many                      float64 // how many passages there are: 0 up to a few, 1 for many, by their logarithm
 	sequences, averageContext float64 // the sequences as documents; 0 sequences: they are not scored
+	alone                     float64 // words of the passages that are in none
 
 	asked []asked // in the order in which scores are added up
 	skips bool    // passages are scored when they are looked at
@@ -36,9 +36,6 @@ type bm25 struct {
 
 // The more passages there are, the more of them are like a query by chance.
 const fewPassages, manyPassages = 1_000.0, 5_000.0
-
-// smallRare is how far a small word counts as what no passage holds, when vectors are weighed.
-const smallRare = 0.25
 
 // rareness is the inverse document frequency of what some of all documents hold.
 func rareness(all, holders float64) float64 { return math.Log(1 + (all-holders+0.5)/(holders+0.5)) }
@@ -63,6 +60,7 @@ func (s *search) measure(sequences bool) {
 	s.many = min(1, max(0, math.Log(s.passages/fewPassages)/math.Log(manyPassages/fewPassages)))
 	if sequences && live > 0 {
 		s.sequences, s.averageContext = float64(live), max(1, float64(contexts))/float64(live)
+		s.alone = float64(length - contexts)
 	}
 }
 
@@ -158,9 +156,11 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 		switch {
 		case !missed[i] && holders[i] > 0:
 			s.ask(found[i], w.Weight, 0)
+			s.asked[len(s.asked)-1].term = w.Term
 		case !missed[i]:
 		case holders[i] > 0 || w.Spelling == "" || p.Quick:
 			s.ask(found[i], w.Weight, w.Weight)
+			s.asked[len(s.asked)-1].term = w.Term
 		default:
 			unheard = append(unheard, w)
 		}
@@ -172,6 +172,8 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 type asked struct {
 	in      []askedIn // by part
 	holders int       // passages that have it
+	term    string    // of the word that it is, if it stands for no other
+	around  float64   // words of the sequences that have it
 
 	said   float64 // how much it counts, 0 to 1
 	own    float64 // the same, if it were spelled as in the query
@@ -193,59 +195,6 @@ func (a *asked) listOf(sh *scoring) []posting {
 		return sh.listIn(&sh.room, in.term)
 	}
 	return in.list
-}
-
-// rarity says how much a word of the query counts in its vector: the rarer in what is
-// searched, the more. In long passages a word says little of what they are about; from
-// 20 words on average rarity counts less, from 40 on not at all. How common a small word is in all
-// texts is in its vector already, and who asks about what ("did I") is in the small words.
-func (s *search) rarity() func(word string) float64 {
-	if s.passages == 0 {
-		s.measure(false)
-	}
-	power := 1 - s.long()
-	return func(word string) float64 {
-		if s.passages == 0 || power == 0 {
-			return 1
-		}
-		term, small := retrieval.Normalize(word)
-		rare := rareness(s.passages, float64(s.holdersOf(term)))
-		if small {
-			rare = float64((1-smallRare)*rare) + float64(smallRare*rareness(s.passages, 0))
-		}
-		return s.nameless(word) * math.Pow(rare, power)
-	}
-}
-
-// long says how long the passages are on average: 0 up to 20 words, 1 from 40 on.
-func (s *search) long() float64 { return min(1, max(0, (s.average-20)/20)) }
-
-// holders is how many passages hold a term.
-func (s *search) holders(term string) (n int) {
-	for i := range s.parts {
-		if t, ok := s.parts[i].findTerm(term); ok {
-			n += s.parts[i].holding(t)
-		}
-	}
-	return n
-}
-
-// holdersOf is how many passages hold a word, or at most if it is longer than the pairs of characters that stand for it.
-func (s *search) holdersOf(word string) int {
-	first, width := utf8.DecodeRuneInString(word)
-	if !retrieval.InPairs(first) || utf8.RuneCountInString(word) <= 2 {
-		return s.holders(word)
-	}
-	least := math.MaxInt
-	for from := 0; least > 0; {
-		_, after := utf8.DecodeRuneInString(word[from+width:])
-		if after == 0 {
-			break
-		}
-		least = min(least, s.holders(word[from:from+width+after]))
-		from, width = from+width, after
-	}
-	return least
 }
 
 // rarest are the words that a quick search looks for: what they cost is bounded, and
@@ -369,7 +318,7 @@ func (s *search) add(a *asked) {
 	s.contextIdeal += a.own * rare
 	for i := range s.parts {
 		if s.parts[i].first == i {
-			s.parts[i].addContexts(a.said*rare, s.averageContext)
+			a.around += s.parts[i].addContexts(a.said*rare, s.averageContext)
 		}
 	}
 }
@@ -449,14 +398,17 @@ func (t *talk) hear(q, count uint32) (more int) {
 	return more
 }
 
-// addContexts adds the scores of the term that was counted.
-func (sh *scoring) addContexts(weight, average float64) {
+// addContexts adds the scores of the term that was counted, and says how many words the sequences have that have it.
+func (sh *scoring) addContexts(weight, average float64) (around float64) {
 	t := sh.talk
 	for _, q := range t.spoken {
 		if t.contexts[q] == 0 {
 			t.heard = append(t.heard, q)
 		}
-		t.contexts[q] += score(weight, float64(t.counts[q]), float64(sh.shard.sequences[q].length), average)
+		length := float64(sh.shard.sequences[q].length)
+		t.contexts[q] += score(weight, float64(t.counts[q]), length, average)
 		t.counts[q] = 0
+		around += length
 	}
+	return around
 }
