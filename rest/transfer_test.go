@@ -176,8 +176,13 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 // exportParts is an export in parts of about so many lines, and how many parts there were.
 func exportParts(t *testing.T, b *bench, query string, limit int) (whole exported, parts int) {
 	t.Helper()
+	return exportPartsOf(t, b, fmt.Sprintf("/v1/export?limit=%d%s", limit, query))
+}
+
+func exportPartsOf(t *testing.T, b *bench, first string) (whole exported, parts int) {
+	t.Helper()
 	for cursor := ""; ; parts++ {
-		path := fmt.Sprintf("/v1/export?limit=%d%s", limit, query)
+		path := first
 		if cursor != "" {
 			path += "&cursor=" + cursor
 		}
