@@ -293,7 +293,7 @@ func (m *Memory) eachPage(ctx context.Context, w *leg.Walk, f Filter, page Page,
 		page.Limit, page.MaxBytes = w.Room(page.Limit, page.MaxBytes)
 		return m.engine.store.Records(ctx, m.view.Tenant, f, page)
 	}
-	return leg.Pages(w, all, mergedPlaces, Namespace.Key, list, do)
+	return leg.Pages(w, all, mergedPlaces, Namespace.Key, func(r *Record) string { return r.ID.String() }, list, do)
 }
 
 // RecordRefusal writes to the audit log of a tenant that one of its callers was refused what it may not do.

@@ -153,6 +153,7 @@ func (m *Memory) ExportPart(
 		stages = append(stages, func() error {
 			page := Page{Limit: 500, MaxBytes: 32 << 20, NoText: part.Keep == nil}
 			links := func(records []Record) error { return x.links(ctx, reach, records) }
+			walk.AtOnce = 16 // which may have thousands of links each
 			return m.eachPage(ctx, walk, reach, page, links)
 		})
 	}

@@ -268,16 +268,33 @@ func (a *API) stillClosed(ctx context.Context, t loci.Tenant, before auth.Tenant
 func (a *API) Export(
 	ctx context.Context, by By, name string, w io.Writer, progress func(done int64),
 ) (records int64, err error) {
-	t, err := loci.NewTenant(name)
-	if err != nil {
-		return 0, err
-	}
-	if err := a.opts.Keys.TellExport(ctx, by, t); err != nil {
-		return 0, err
-	}
-	m, err := a.opts.Engine.Memory(loci.View{Tenant: t, Actor: by.Actor, RequestID: by.RequestID})
+	m, err := a.exported(ctx, by, name)
 	if err != nil {
 		return 0, err
 	}
 	return m.Export(ctx, w, progress)
+}
+
+// ExportPart writes a part of an [API.Export], as [loci.Memory.ExportPart] does. The logs say who took each part: a
+// cursor says nothing of who took those before.
+func (a *API) ExportPart(
+	ctx context.Context, by By, name string, w io.Writer, part loci.ExportPart,
+) (records int64, next string, err error) {
+	m, err := a.exported(ctx, by, name)
+	if err != nil {
+		return 0, "", err
+	}
+	return m.ExportPart(ctx, w, nil, part)
+}
+
+// exported is a tenant that somebody takes a copy of, which the logs know by then.
+func (a *API) exported(ctx context.Context, by By, name string) (*loci.Memory, error) {
+	t, err := loci.NewTenant(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.opts.Keys.TellExport(ctx, by, t); err != nil {
+		return nil, err
+	}
+	return a.opts.Engine.Memory(loci.View{Tenant: t, Actor: by.Actor, RequestID: by.RequestID})
 }

@@ -333,3 +333,32 @@ func TestPutsBesideAPruneTakeTurns(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The first part of a deletion for runs has half as much as others: a store may have to wipe what was written before it.
+func TestTheFirstPartOfRunsIsSmaller(t *testing.T) {
+	m, h, s := stepping(t)
+	const checkpoints = 3000 // each goes as a record with an event
+	for i := range checkpoints {
+		c := locitest.Checkpoint("t", "", fmt.Sprintf("c%04d", i), "", `{"run_id":"r"}`, nil, nil)
+		locitest.PutCheckpoint(t, m, c)
+	}
+	var parts []int
+	for cursor := ""; ; {
+		before := len(s.changes)
+		p, err := h.DeleteForRunsPart(t.Context(), []string{"r"}, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, c := range s.changes[before:] {
+			n += len(c.Erase) + 2*len(c.Events)
+		}
+		parts = append(parts, n)
+		if cursor = p.Next; cursor == "" {
+			break
+		}
+	}
+	if len(parts) < 2 || parts[0] > checkpoint.ErasePart*6/10 {
+		t.Errorf("the parts erase %v", parts)
+	}
+}

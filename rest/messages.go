@@ -139,7 +139,7 @@ type (
 		ID     string `path:"session_id" maxLength:"256"`
 		After  int64  `query:"after" minimum:"0" doc:"Only messages with a greater number"`
 		Before int64  `query:"before" minimum:"0" doc:"Only messages with a smaller number; 0: no bound"`
-		Last   int    `query:"last" minimum:"1" maximum:"1000" doc:"Only the newest so many of them; then limit means nothing"`
+		Last   int    `query:"last" minimum:"1" maximum:"1000" doc:"Only the newest so many of them; then limit means nothing. If they have more than 32 MiB, those that fit, and next"`
 		Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"At most so many"`
 		Order  string `query:"order" enum:"asc,desc" default:"asc" doc:"asc: oldest first"`
 		Format string `query:"format" enum:"langchain,openai" default:"langchain" doc:"openai: the messages alone, as OpenAI's chat has them"`
@@ -208,7 +208,7 @@ type (
 	history struct {
 		SessionID string        `json:"session_id"`
 		Messages  shownMessages `json:"messages" nullable:"false"`
-		Next      int64         `json:"next,omitempty" doc:"Goes on as after, or as before where the newest come first; absent at the end, and with last"`
+		Next      int64         `json:"next,omitempty" doc:"Goes on as after, or as before where the newest come first; absent at the end. With last: what to give as before, where there was no room for all of them"`
 	}
 	historyOutput struct{ Body history }
 	hitsOutput    struct{ Body session.Hits }
@@ -295,7 +295,7 @@ func (a *API) history(ctx context.Context, c *caller, in *historyInput) (*histor
 		out := &historyOutput{history{SessionID: page.Session, Messages: make(shownMessages, len(page.Messages))}}
 		for i := range page.Messages {
 			stored := &page.Messages[i]
-			if page.More {
+			if page.More && (i == 0 || in.Last == 0 || in.Order == "desc") { // of the newest, the oldest
 				out.Body.Next = stored.Seq
 			}
 			if in.Format != "openai" {

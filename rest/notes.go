@@ -228,13 +228,16 @@ func (a *API) saveNote(ctx context.Context, c *caller, in *struct{ Body saveNote
 	return out, err
 }
 
+// mostListed is how many bytes a page of notes may hold, about: it ends early then.
+var mostListed = 32 << 20
+
 func (a *API) listNotes(ctx context.Context, c *caller, in *listNotesInput) (*notesOutput, error) {
 	m, err := a.memory(c)
 	if err != nil {
 		return nil, err
 	}
 	facts, next, err := m.Facts(ctx, loci.FactQuery{Tags: in.Tag, History: in.History},
-		loci.Page{Limit: in.Limit, Cursor: in.Cursor})
+		loci.Page{Limit: in.Limit, Cursor: in.Cursor, MaxBytes: mostListed})
 	out := &notesOutput{}
 	out.Body.Notes, out.Body.NextCursor = make([]note, len(facts)), next
 	for i := range facts {

@@ -2,11 +2,11 @@ package rest
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/admin"
@@ -16,6 +16,11 @@ import (
 type (
 	oneTenant struct {
 		Tenant string `path:"tenant" maxLength:"256" doc:"The name of the tenant"`
+	}
+	exportTenant struct {
+		Tenant string `path:"tenant" maxLength:"256" doc:"The name of the tenant"`
+		Limit  int    `query:"limit" minimum:"1" maximum:"10000" doc:"The reply ends behind about so many lines, or 8 MiB of them, and goes on with next_cursor. Absent: all lines, of which there may be no more"`
+		Cursor string `query:"cursor" maxLength:"20000" doc:"The next_cursor of the part before"`
 	}
 	listTenantsInput struct {
 		Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"At most so many"`
@@ -163,23 +168,18 @@ func (a *API) tenantRoutes() {
 	reply := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[exported]())
 	route(a, endpoint{method: http.MethodGet, path: "/v1/admin/tenants/{tenant}/export", id: "export_tenant", summary: "Export a tenant",
 		scope: loci.ScopeOperate, reply: reply,
-		detail: "Everything of it, of all users and organisations. The audit logs of the tenant and of the server say so. " +
+		detail: "Everything of it, of all users and organisations. The audit logs of the tenant and of the server say so, for each part. " +
+			"With limit it comes in parts, as with /v1/export; without, an export of more than one part is 413, too_large. " +
 			"A reply that does not end in its closing brace is not whole."}, a.exportTenant)
 }
 
 // exportTenant sends memories while they are read, as export does.
-func (a *API) exportTenant(_ context.Context, c *caller, in *oneTenant) (*huma.StreamResponse, error) {
+func (a *API) exportTenant(_ context.Context, c *caller, in *exportTenant) (*huma.StreamResponse, error) {
 	return operating(a, c, func(api *admin.API, by admin.By) (*huma.StreamResponse, error) {
-		return &huma.StreamResponse{Body: func(hc huma.Context) {
-			r, w := humago.Unwrap(hc)
-			w.Header().Set("Content-Type", "application/json")
-			out := &begun{ResponseWriter: w}
-			lines := &lineList{out: out}
-			_, err := api.Export(hc.Context(), by, in.Tenant, lines, nil)
-			if err == nil {
-				err = lines.end(0, "")
-			}
-			a.breakOff(r, out, c, err)
-		}}, nil
+		write := func(ctx context.Context, w io.Writer, part loci.ExportPart) (string, error) {
+			_, next, err := api.ExportPart(ctx, by, in.Tenant, w, part)
+			return next, err
+		}
+		return a.exportPart(c, in.Limit, in.Cursor, 0, write), nil
 	})
 }

@@ -1,7 +1,10 @@
 package rest
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/admin"
 	"github.com/loci-memory/loci/auth"
 	"github.com/loci-memory/loci/internal/locitest"
+	"github.com/loci-memory/loci/item"
 )
 
 // operators is an API whose caller has some scopes, over a store with two tenants.
@@ -156,4 +160,50 @@ func TestServerWithoutOperators(t *testing.T) {
 	if r := b.send("GET", "/v1/admin/tenants", ""); r.status != 501 || !strings.Contains(r.body, "operate") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
+}
+
+// TestExportOfATenantInParts: an operator's copy comes in parts, too, each of which is on record, and one reply holds as
+// much as a part does.
+func TestExportOfATenantInParts(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b, _ := operators(t, s, loci.ScopeOperate)
+		for _, user := range []string{"ann", "bob", "eve"} {
+			view := loci.View{Tenant: locitest.Tenant(t, "acme"), Namespace: loci.Namespace{"user", user}, Actor: user}
+			m := locitest.BindView(t, b.engine, view)
+			for i := range 7 {
+				locitest.Save(t, m, fmt.Sprintf("Note %d of %s.", i, user))
+			}
+			large := strings.Repeat("x", 200_000) // 45 of them are more than a part
+			for i := range 15 {
+				value := json.RawMessage(`{"n":"` + large + `"}`)
+				opts := &item.PutOptions{Index: []string{}}
+				if err := item.Of(m).Put(t.Context(), view.Namespace.Child("docs"), fmt.Sprint(i), value, opts); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const path = "/v1/admin/tenants/acme/export"
+		r := b.send("GET", path, "")
+		if r.status != 413 || !strings.Contains(r.body, "Ask with limit") {
+			t.Fatalf("all at once: %d %.300s", r.status, r.body)
+		}
+		large, parts := exportPartsOf(t, b, path+"?limit=10000")
+		if parts != 2 {
+			t.Errorf("%d parts of 8 MiB", parts)
+		}
+		small, parts := exportPartsOf(t, b, path+"?limit=5")
+		if parts < 8 || !slices.Equal(small.Lines[1:], large.Lines[1:]) || len(small.Lines) != 1+22+45+1 {
+			t.Errorf("%d lines in %d parts, and %d lines in large ones", len(small.Lines), parts, len(large.Lines))
+		}
+		events, _, err := s.Events(t.Context(), locitest.Tenant(t, "acme"), loci.EventFilter{
+			Within: []loci.Namespace{{}}, Types: []loci.EventType{loci.EventElevated}}, loci.Page{Limit: 100})
+		if want := 1 + 2 + parts; err != nil || len(events) != want {
+			t.Errorf("%d copies are on record, %v; want %d", len(events), err, want)
+		}
+		for _, query := range []string{"cursor=x", "limit=0", "limit=10001"} {
+			if r := b.send("GET", path+"?"+query, ""); r.status != 400 {
+				t.Errorf("%s: %d %s", query, r.status, r.body)
+			}
+		}
+	})
 }

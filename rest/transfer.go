@@ -110,31 +110,43 @@ func (a *API) export(ctx context.Context, c *caller, in *exportInput) (*huma.Str
 				left += p.Total
 			}
 		}
-		return &huma.StreamResponse{Body: func(hc huma.Context) {
-			r, w := humago.Unwrap(hc)
-			w.Header().Set("Content-Type", "application/json")
-			out := &begun{ResponseWriter: w}
-			part := loci.ExportPart{Cursor: in.Cursor, Lines: cmp.Or(in.Limit, exportLines), Bytes: exportBytes}
-			lines := &lineList{out: out}
-			var kept bytes.Buffer
-			whole := in.Limit == 0 && in.Cursor == ""
-			if whole {
-				lines.out = &kept
-			}
-			_, next, err := view.ExportPart(ctx, m, lines, view.Query{Kinds: in.Kind, States: in.State}, nil, part)
-			if err == nil && whole && next != "" {
-				err = &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf("the export has more than %d lines or %d bytes, the limit of one reply", exportLines, exportBytes),
-					Recovery: "Ask with limit, and with cursor for what follows, as the clients do, or use loci export."}
-			}
-			if err == nil {
-				err = lines.end(left, next)
-			}
-			if err == nil {
-				_, err = kept.WriteTo(out)
-			}
-			a.breakOff(r, out, c, err)
-		}}, nil
+		write := func(ctx context.Context, w io.Writer, part loci.ExportPart) (string, error) {
+			_, next, err := view.ExportPart(ctx, m, w, view.Query{Kinds: in.Kind, States: in.State}, nil, part)
+			return next, err
+		}
+		return a.exportPart(c, in.Limit, in.Cursor, left, write), nil
 	})
+}
+
+// exportPart sends the part of an export that is asked for.
+func (a *API) exportPart(
+	c *caller, limit int, cursor string, left int64,
+	write func(context.Context, io.Writer, loci.ExportPart) (string, error),
+) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		r, w := humago.Unwrap(hc)
+		w.Header().Set("Content-Type", "application/json")
+		out := &begun{ResponseWriter: w}
+		lines := &lineList{out: out}
+		var kept bytes.Buffer
+		whole := limit == 0 && cursor == ""
+		if whole {
+			lines.out = &kept
+		}
+		part := loci.ExportPart{Cursor: cursor, Lines: cmp.Or(limit, exportLines), Bytes: exportBytes}
+		next, err := write(hc.Context(), lines, part)
+		if err == nil && whole && next != "" {
+			err = &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf("the export has more than %d lines or %d bytes, the limit of one reply", exportLines, exportBytes),
+				Recovery: "Ask with limit, and with cursor for what follows, as the clients do, or use loci export."}
+		}
+		if err == nil {
+			err = lines.end(left, next)
+		}
+		if err == nil {
+			_, err = kept.WriteTo(out)
+		}
+		a.breakOff(r, out, c, err)
+	}}
 }
 
 // A lineList writes the lines that it is given as a list of texts, in the form of [exported].

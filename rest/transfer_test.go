@@ -176,8 +176,13 @@ func TestExportSaysWhatItLeavesOut(t *testing.T) {
 // exportParts is an export in parts of about so many lines, and how many parts there were.
 func exportParts(t *testing.T, b *bench, query string, limit int) (whole exported, parts int) {
 	t.Helper()
+	return exportPartsOf(t, b, fmt.Sprintf("/v1/export?limit=%d%s", limit, query))
+}
+
+func exportPartsOf(t *testing.T, b *bench, first string) (whole exported, parts int) {
+	t.Helper()
 	for cursor := ""; ; parts++ {
-		path := fmt.Sprintf("/v1/export?limit=%d%s", limit, query)
+		path := first
 		if cursor != "" {
 			path += "&cursor=" + cursor
 		}
@@ -295,4 +300,75 @@ func TestExportIsBounded(t *testing.T) {
 			t.Errorf("%s: %d %s", c[0], r.status, r.body)
 		}
 	}
+}
+
+// TestLinksEndAPartOfAnExport: a part holds the links of a few records more than it may, however many each has.
+func TestLinksEndAPartOfAnExport(t *testing.T) {
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b := newBench(t, s, nil)
+		var ids []string
+		for i := range 48 {
+			var note struct{ ID string }
+			r := b.send("POST", "/v1/notes", fmt.Sprintf(`{"content":"Note %d of the trip to Rome."}`, i))
+			if err := json.Unmarshal([]byte(r.body), &note); err != nil || note.ID == "" {
+				t.Fatalf("%d %s", r.status, r.body)
+			}
+			ids = append(ids, note.ID)
+		}
+		for i := range ids {
+			for j := range 12 {
+				link := `{"link_type":"related_to","to":"` + ids[(i+j+1)%len(ids)] + `"}`
+				if r := b.send("POST", "/v1/memories/"+ids[i]+"/links", link); r.status >= 300 {
+					t.Fatalf("%d %s", r.status, r.body)
+				}
+			}
+		}
+		whole := exportOf(t, b.send("GET", "/v1/export", ""))
+		var got []string
+		for cursor := ""; ; {
+			part := exportOf(t, b.send("GET", "/v1/export?limit=60"+cursor, ""))
+			if n := len(part.Lines); n > 60+16*12+2 {
+				t.Fatalf("a part of %d lines", n)
+			}
+			got = append(got, part.Lines...)
+			if part.Next == "" {
+				break
+			}
+			cursor = "&cursor=" + part.Next
+		}
+		sorted := func(lines []string) []string { return slices.Sorted(slices.Values(lines[1:])) }
+		if !slices.Equal(sorted(got), sorted(whole.Lines)) || len(whole.Lines) != 1+48+48*12+1 {
+			t.Errorf("%d lines in parts, %d in one", len(got), len(whole.Lines))
+		}
+	})
+}
+
+// TestPagesOfNotesEndAtANumberOfBytes: and the cursor goes on.
+func TestPagesOfNotesEndAtANumberOfBytes(t *testing.T) {
+	before := mostListed
+	mostListed = 2000
+	t.Cleanup(func() { mostListed = before })
+	eachStore(t, func(t *testing.T, s loci.Store) {
+		b := newBench(t, s, nil)
+		for i := range 12 {
+			b.send("POST", "/v1/notes", fmt.Sprintf(`{"content":"%d%s"}`, i, strings.Repeat(fmt.Sprint(" word", i), 60)))
+		}
+		seen, pages := 0, 0
+		for cursor := ""; ; pages++ {
+			r := b.send("GET", "/v1/notes?limit=1000"+cursor, "")
+			var page struct {
+				Notes []struct{ ID string }
+				Next  string `json:"next_cursor"`
+			}
+			if err := json.Unmarshal([]byte(r.body), &page); err != nil || len(page.Notes) == 0 || len(page.Notes) > 6 {
+				t.Fatalf("%d %v: %.300s", r.status, err, r.body)
+			}
+			if seen, cursor = seen+len(page.Notes), "&cursor="+page.Next; page.Next == "" {
+				break
+			}
+		}
+		if seen != 12 || pages < 1 {
+			t.Errorf("%d notes, %d pages", seen, pages)
+		}
+	})
 }

@@ -35,20 +35,32 @@ func TestOnlyWhatDecidesIsCounted(t *testing.T) {
 		}
 		decide := func(bytes int) (*summarising, int) {
 			countedBytes, counter.calls = bytes, 0
-			w := &summarising{tokenizer: counter, o: o, open: open, system: 7}
-			w.out.Before = w.system + w.countOpen(w.system, size)
-			if len(w.open) >= o.Messages && float64(w.out.Before) > o.Threshold*float64(o.ContextTokens) {
+			w := &summarising{tokenizer: counter, o: o, system: 7, used: 7}
+			for i := len(open) - 1; i >= 0; i-- {
+				if w.read(open[i]) {
+					w.older = i
+					break
+				}
+			}
+			w.out.Before = w.used + w.guess()
+			if w.older+len(w.open) >= o.Messages && float64(w.out.Before) > o.Threshold*float64(o.ContextTokens) {
 				w.choose()
 			}
 			return w, counter.calls
 		}
+		joined := func(w *summarising) int {
+			if w.take == 0 { // there is no summary
+				return 0
+			}
+			return w.older + w.take
+		}
 		whole, all := decide(1 << 30)
 		some, few := decide(200)
-		if all != len(open) || whole.take != some.take || whole.through != some.through {
-			t.Fatalf("round %d, %d messages, context %d: %d join with all counted, %d with %d counted", round, len(open), o.ContextTokens, whole.take, some.take, few)
+		if all != len(open) || whole.older > 0 || whole.take != joined(some) || whole.through != some.through {
+			t.Fatalf("round %d, %d messages, context %d: %d join with all counted, %d with %d counted", round, len(open), o.ContextTokens, whole.take, joined(some), few)
 		}
 		for i := some.take; i < len(open) && some.take > 0; i++ {
-			if some.tokens[i] != whole.tokens[i] {
+			if i >= some.older+some.take && some.tokens[i-some.older] != whole.tokens[i] {
 				t.Fatalf("round %d: message %d, which stays, is not counted", round, i)
 			}
 		}
@@ -57,6 +69,9 @@ func TestOnlyWhatDecidesIsCounted(t *testing.T) {
 		}
 		if size > 30_000 && o.ContextTokens == 100_000 && few > 10 {
 			t.Errorf("round %d: %d of %d messages are counted, though they can be no summary", round, few, len(open))
+		}
+		if o.ContextTokens == 100 && len(some.open) > few+1 {
+			t.Errorf("round %d: %d of %d messages are read, and %d counted, which fill the context", round, len(some.open), len(open), few)
 		}
 		if o.ContextTokens == 100 && few > 12 && len(open) > 40 {
 			t.Errorf("round %d: %d of %d messages are counted, of which a few fill the context", round, few, len(open))

@@ -33,7 +33,8 @@ func (w *summarising) write(ctx context.Context) (text, by string, err error) {
 		}
 		w.s.m.Settings().Logger.WarnContext(ctx, "the model did not summarise; sentences are picked instead", "model", w.o.Completer.Model(), "error", err)
 	}
-	return w.extract(before), Extractive, nil
+	text, err = w.extract(ctx, before)
+	return text, Extractive, err
 }
 
 const summaryInstructions = `You keep the running summary of a conversation, so that it can go on without its older messages.
@@ -120,7 +121,7 @@ const (
 )
 
 // extract picks the most telling sentences, in their order, each line with who said it.
-func (w *summarising) extract(before string) string {
+func (w *summarising) extract(ctx context.Context, before string) (string, error) {
 	var texts [][]quotation // the newest first, and no more of them than count
 	left := maxQuotations
 	add := func(speaker, text string, weight float64) {
@@ -129,7 +130,17 @@ func (w *summarising) extract(before string) string {
 		left -= len(quotes)
 		texts = append(texts, quotes)
 	}
-	for i := w.take - 1; i >= 0 && left > 0; i-- {
+	for i := w.take - 1; left > 0; i-- {
+		if i < 0 && w.older > 0 {
+			n, err := w.earlier(ctx, 1000)
+			if err != nil {
+				return "", err
+			}
+			i += n
+		}
+		if i < 0 {
+			break
+		}
 		m := &w.open[i]
 		weight, text := 1.0, m.Text()
 		if m.isResult() {
@@ -146,7 +157,7 @@ func (w *summarising) extract(before string) string {
 		add(speaker, text, 1.2) // it was chosen before
 	}
 	slices.Reverse(texts)
-	return w.pick(slices.Concat(texts...))
+	return w.pick(slices.Concat(texts...)), nil
 }
 
 // quotationsOf cuts what somebody said into sentences.

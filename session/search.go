@@ -49,10 +49,10 @@ type Hits struct {
 
 // Search finds messages by meaning and by words, as [loci.Memory.Search] finds memories,
 // also in expired sessions. The speaker is searched with the words. A session that does
-// not exist has no messages.
+// not exist has no messages. TooLarge: the messages hold more than 32 MiB.
 func (s *Handle) Search(ctx context.Context, q Search) (Hits, error) {
 	query := loci.Query{Text: q.Text, Mode: q.Mode, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore,
-		Rerank: q.Rerank, Since: q.Since, Until: q.Until}
+		Rerank: q.Rerank, Since: q.Since, Until: q.Until, MaxBytes: mostRead}
 	if err := query.Check(); err != nil {
 		return Hits{}, err
 	}

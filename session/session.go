@@ -103,7 +103,8 @@ type History struct {
 	Messages []StoredMessage `json:"messages"`
 
 	// More: others follow. To go on, ask for those after the last message, or before
-	// it if the newest come first. Never with HistoryQuery.Last.
+	// it if the newest come first. With HistoryQuery.Last it says that they are less
+	// than asked for, since a page holds about 32 MiB: ask for those before the first.
 	More bool `json:"has_more"`
 }
 
@@ -123,7 +124,7 @@ func (s *Handle) List(ctx context.Context, q Query, page loci.Page) (sessions []
 	f := loci.Filter{
 		Within: []loci.Namespace{s.sessions()}, Exact: true, Kinds: []loci.Kind{Kind}, At: now, NotLive: q.Expired,
 	}
-	page.Order, page.Brief = loci.NewestFirst, false
+	page.Order, page.Brief, page.MaxBytes = loci.NewestFirst, false, mostRead
 	records, next, err := s.m.Records(ctx, f, page)
 	if err != nil {
 		return nil, "", err
@@ -153,8 +154,8 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 		return History{}, err
 	}
 	page := loci.Page{Limit: q.Limit, Order: loci.SlotAscending, NoText: true} // the body has the words
-	if page.MaxBytes = mostRead; q.Last > 0 {                                  // nobody would go on
-		page.Limit, page.MaxBytes = q.Last, 0
+	if page.MaxBytes = mostRead; q.Last > 0 {
+		page.Limit = q.Last
 	}
 	if q.Last > 0 || q.NewestFirst {
 		page.Order = loci.SlotDescending
@@ -163,7 +164,7 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 	if err != nil {
 		return History{}, err
 	}
-	out := History{Session: id, Messages: make([]StoredMessage, len(records)), More: next != "" && q.Last == 0}
+	out := History{Session: id, Messages: make([]StoredMessage, len(records)), More: next != "" && len(records) != q.Last}
 	for i := range records {
 		if out.Messages[i], err = readMessage(&records[i]); err != nil {
 			return History{}, err
@@ -175,7 +176,8 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 	return out, nil
 }
 
-// mostRead is how many bytes a page of messages may hold, about: it ends early then, and More says so.
+// mostRead is how many bytes a page of messages or of sessions may hold, about: it ends early then, and says so. A search
+// whose messages hold more is refused.
 var mostRead = 32 << 20
 
 // The kinds of records that conversations are made of.

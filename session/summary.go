@@ -3,6 +3,8 @@ package session
 import (
 	"cmp"
 	"context"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -111,6 +113,11 @@ func (s *Handle) Summarise(ctx context.Context, id string, o SummaryOptions) (Su
 		w.out.After = w.out.Before
 		return w.out, nil
 	}
+	if w.o.Completer != nil { // which is to see all of it
+		if err := w.readAll(ctx); err != nil {
+			return Summarised{}, err
+		}
+	}
 	text, by, err := w.write(ctx)
 	if err != nil {
 		return Summarised{}, err
@@ -123,13 +130,21 @@ type summarising struct {
 	s         *Handle
 	o         SummaryOptions
 	st        *state
-	open      []StoredMessage // not summarised yet, without system messages
+	from      int64           // the first message that is not summarised yet
+	open      []StoredMessage // those that were read, without system messages
 	tokens    []int           // of them; uncounted: older than what had to be counted
+	older     int             // how many more there are before them
+	expected  int             // how many of them are not there any longer
 	tokenizer loci.Tokenizer
-	system    int   // tokens of all system messages
-	take      int   // how many of the open ones join the summary
-	through   int64 // the last of them
-	out       Summarised
+	system    int // tokens of all system messages
+	among     int // how many of these lie among those that join the summary
+	used      int // tokens of the summary there is, and of system messages
+
+	size, sum, counted, next int // bytes of those read, tokens and bytes of those counted, and how many these are
+
+	take    int   // how many of the open ones join the summary, beside all older ones
+	through int64 // the last of them
+	out     Summarised
 }
 
 // count is what a message takes of the room.
@@ -138,31 +153,68 @@ func (w *summarising) count(m *Message) int {
 	return messageTokens + w.tokenizer.Count(m.speaker(data)+": "+data.words())
 }
 
-// measure counts what is in use and decides how many messages join the summary.
+// measure counts what is in use and decides how many messages join the summary. It reads the newest first, until it is
+// certain that all that are older join it.
 func (w *summarising) measure(ctx context.Context) error {
-	from, used := int64(1), 0
-	if old := w.st.body.Summary; old != nil {
-		from = old.Through + 1
-		used = w.s.m.Settings().Tokenizer.Count(old.Text)
-		f := w.s.within(w.st.body.ID, 1, from)
-		f.Statuses = []string{string(MessageSystem)}
-		if err := w.s.eachMessage(ctx, f, func(m StoredMessage) { w.system += w.count(&m.Message) }); err != nil {
+	id, end := w.st.body.ID, w.st.body.Last+1
+	if w.from = 1; w.st.body.Summary != nil {
+		w.from = w.st.body.Summary.Through + 1
+		w.used = w.tokenizer.Count(w.st.body.Summary.Text)
+	}
+	f := w.s.within(id, 1, end)
+	f.Statuses = []string{string(MessageSystem)}
+	var system []int64 // their numbers
+	err := w.s.eachMessage(ctx, f, loci.SlotAscending, func(m StoredMessage) bool {
+		w.system += w.count(&m.Message)
+		system = append(system, m.Seq)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	w.used += w.system
+	oldest := w.from
+	err = w.s.eachMessage(ctx, w.s.within(id, w.from, end), loci.SlotDescending, func(m StoredMessage) bool {
+		if m.Type.base() == MessageSystem || !w.read(m) {
+			return true
+		}
+		oldest = m.Seq
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case oldest == w.from:
+	case w.from == 1: // to count them takes as long as they are many
+		w.older = int(w.st.body.Count) - len(system) - len(w.open)
+	default:
+		there, err := w.s.m.Count(ctx, w.s.within(id, w.from, oldest))
+		if err != nil {
 			return err
 		}
-	}
-	size := 0
-	err := w.s.eachMessage(ctx, w.s.within(w.st.body.ID, from, w.st.body.Last+1), func(m StoredMessage) {
-		if m.Type.base() == MessageSystem {
-			w.system += w.count(&m.Message)
-			return
+		w.older = int(there.Records)
+		for _, seq := range system {
+			if w.from <= seq && seq < oldest {
+				w.older--
+			}
 		}
-		w.open, size = append(w.open, m), size+len(m.Data)
-	})
-	w.out.Before = used + w.system + w.countOpen(used+w.system, size)
-	if err == nil && len(w.open) >= w.o.Messages && float64(w.out.Before) > w.o.Threshold*float64(w.o.ContextTokens) {
-		w.choose()
 	}
-	return err
+	w.out.Before = w.used + w.guess()
+	if w.older+len(w.open) >= w.o.Messages && float64(w.out.Before) > w.o.Threshold*float64(w.o.ContextTokens) {
+		if w.choose(); w.take == 0 && w.older > 0 { // all that was read stays together
+			if err := w.readAll(ctx); err != nil {
+				return err
+			}
+			w.choose()
+		}
+	}
+	for _, seq := range system {
+		if w.from <= seq && seq <= w.through {
+			w.among++
+		}
+	}
+	return nil
 }
 
 // uncounted is the number of tokens of a message that nobody has counted.
@@ -171,28 +223,72 @@ const uncounted = -1
 // countedBytes is how much of a conversation is counted whatever there is to decide.
 var countedBytes = 1 << 20
 
-// countOpen counts the tokens of the open messages, which have so many bytes, and returns their sum. Of many it counts
-// the newest, until it is certain what is to be decided: either they alone exceed the threshold, and what is
-// older joins the summary whatever it takes; or nothing can, since no token is shorter than a byte. Then it guesses.
-func (w *summarising) countOpen(used, size int) (sum int) {
+// read takes the next older one of the open messages, and reports whether it is certain what is to be decided: those that
+// were read exceed the threshold, and what is older joins the summary whatever it takes. It does not count more than
+// it must where nothing can exceed it, since no token is shorter than a byte.
+func (w *summarising) read(m StoredMessage) (enough bool) {
 	most := int(w.o.Threshold * float64(w.o.ContextTokens))
-	w.tokens = make([]int, len(w.open))
-	counted, i := 0, len(w.open)-1
-	for ; i >= 0; i-- {
-		little := used+size+(messageTokens+len("assistant: "))*len(w.open) <= most
-		if counted > countedBytes && (little || used+sum > most && w.system+w.o.SummaryTokens+sum > most) {
-			break
+	w.open, w.tokens = append(w.open, m), append(w.tokens, uncounted) // the newest first, until all are read
+	w.size += len(m.Data)
+	for ; ; w.next++ {
+		little := w.used+w.size+(messageTokens+len("assistant: "))*len(w.open) <= most
+		full := w.used+w.sum > most && w.system+w.o.SummaryTokens+w.sum > most
+		if w.counted > countedBytes && (little || full) || w.next == len(w.open) {
+			return w.counted > countedBytes && full
 		}
-		w.tokens[i] = w.count(&w.open[i].Message)
-		sum, counted = sum+w.tokens[i], counted+len(w.open[i].Data)
+		w.tokens[w.next] = w.count(&w.open[w.next].Message)
+		w.sum, w.counted = w.sum+w.tokens[w.next], w.counted+len(w.open[w.next].Data)
 	}
-	if i >= 0 {
-		sum += int(float64(sum) * float64(size-counted) / float64(counted))
+}
+
+// guess is how many tokens the open messages take, partly by those that were counted. They are in order then.
+func (w *summarising) guess() int {
+	slices.Reverse(w.open)
+	slices.Reverse(w.tokens)
+	switch {
+	case w.older > 0:
+		return w.sum + int(float64(w.sum)*float64(w.older+len(w.open)-w.next)/float64(w.next))
+	case w.next < len(w.open):
+		return w.sum + int(float64(w.sum)*float64(w.size-w.counted)/float64(w.counted))
 	}
-	for ; i >= 0; i-- {
-		w.tokens[i] = uncounted
+	return w.sum
+}
+
+// earlier reads older messages that join the summary, about a page of them, and returns how many.
+func (w *summarising) earlier(ctx context.Context, most int) (int, error) {
+	var some []StoredMessage
+	f := w.s.within(w.st.body.ID, w.from, w.open[0].Seq)
+	err := w.s.eachMessage(ctx, f, loci.SlotDescending, func(m StoredMessage) bool {
+		if m.Type.base() != MessageSystem {
+			some = append(some, m)
+		}
+		return len(some) < most
+	})
+	if err != nil {
+		return 0, err
 	}
-	return sum
+	slices.Reverse(some)
+	w.older = max(0, w.older-len(some))
+	if len(some) < most { // fewer than there were: some were erased meanwhile, which is seen when it is stored
+		w.expected, w.older = w.expected+w.older, 0
+	}
+	w.open = append(some, w.open...)
+	w.tokens = append(slices.Repeat([]int{uncounted}, len(some)), w.tokens...)
+	w.take += len(some)
+	return len(some), nil
+}
+
+// readAll reads all that is older.
+func (w *summarising) readAll(ctx context.Context) error {
+	if w.older == 0 {
+		return nil
+	}
+	take := w.take
+	n, err := w.earlier(ctx, math.MaxInt)
+	if take == 0 {
+		w.take -= n // it is not decided yet
+	}
+	return err
 }
 
 // tokensOf are the tokens of an open message, which a model is asked for.
@@ -203,19 +299,20 @@ func (w *summarising) tokensOf(i int) int {
 	return w.tokens[i]
 }
 
-// eachMessage calls do for the messages a filter selects, in order.
-func (s *Handle) eachMessage(ctx context.Context, f loci.Filter, do func(StoredMessage)) error {
-	for page := (loci.Page{Limit: 500, Order: loci.SlotAscending, NoText: true}); ; {
+// eachMessage calls do for the messages a filter selects, in order, until it returns false.
+func (s *Handle) eachMessage(
+	ctx context.Context, f loci.Filter, order loci.Order, do func(StoredMessage) bool,
+) error {
+	for page := (loci.Page{Limit: 500, Order: order, NoText: true}); ; {
 		records, next, err := s.m.Records(ctx, f, page)
 		if err != nil {
 			return err
 		}
 		for i := range records {
 			m, err := readMessage(&records[i])
-			if err != nil {
+			if err != nil || !do(m) {
 				return err
 			}
-			do(m)
 		}
 		if page.Cursor = next; next == "" {
 			return nil
@@ -258,14 +355,16 @@ func (w *summarising) store(ctx context.Context, text, by string) (Summarised, e
 			d.Reply.Summary, d.Reply.After = st.body.Summary, w.out.Before
 			return d, nil
 		}
-		there, err := s.m.Count(ctx, s.within(id, w.open[0].Seq, w.through+1))
-		if err != nil {
-			return d, err
+		covered := int64(w.older + w.expected + w.take)
+		there := loci.Counts{Records: covered + int64(w.among)} // all of it, where none went
+		if st.body.Count-w.st.body.Count != st.body.Last-w.st.body.Last || w.expected > 0 {
+			if there, err = s.m.Count(ctx, s.within(id, w.from, w.through+1)); err != nil {
+				return d, err
+			}
 		}
-		if there.Records < int64(w.take) {
+		if there.Records < covered+int64(w.among) {
 			return d, &loci.Error{Code: loci.Conflict, Op: "summarise session", Msg: "messages that were being summarised were erased meanwhile", Recovery: "Try again."}
 		}
-		covered := int64(w.take)
 		if st.body.Summary != nil {
 			covered += st.body.Summary.Messages
 		}

@@ -313,3 +313,64 @@ func TestRetrieve(t *testing.T) {
 		locitest.WantCode(t, err, loci.Invalid)
 	})
 }
+
+// A readLog counts the messages that a store reads, with what they say.
+type readLog struct {
+	loci.Store
+	messages int
+}
+
+func (s *readLog) Records(
+	ctx context.Context, t loci.Tenant, f loci.Filter, p loci.Page,
+) ([]loci.Record, string, error) {
+	records, next, err := s.Store.Records(ctx, t, f, p)
+	for i := range records {
+		if records[i].Kind == session.KindMessage && !p.Brief {
+			s.messages++
+		}
+	}
+	return records, next, err
+}
+
+// A summary of a long conversation reads what fills the context and what it is made of, from the newest on, and no more:
+// it is the same as one for which all is read, and covers all that is older. What a model writes is made from all.
+func TestSummariesReadNoMoreThanTheyNeed(t *testing.T) {
+	const n, spoken = 7000, 6998 // every sentence counts, of 5,000; two are a system's
+	summarised := func(bytes int, model loci.Completer) (done session.Summarised, read int) {
+		session.BoundCounted(t, bytes)
+		s := &readLog{Store: locitest.OpenMemory()}
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Features: locitest.Features()}), "u")
+		var batch []session.Message
+		for i := range n {
+			said := locitest.Spoken(session.MessageHuman, fmt.Sprintf("I saw walrus %d near the ferry.", i))
+			if i == 3 || i == n-3 {
+				said = locitest.Spoken(session.MessageSystem, "Be kind.")
+			}
+			if batch = append(batch, said); len(batch) == 1000 {
+				locitest.AppendTo(t, m, "s", batch...)
+				batch = nil
+			}
+		}
+		s.messages = 0
+		done, err := session.Of(m).Summarise(t.Context(), "s", session.SummaryOptions{ContextTokens: 1000, Completer: model})
+		if err != nil || !done.Done {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		stays, err := session.Of(m).History(t.Context(), "s", session.HistoryQuery{After: done.Summary.Through, Limit: 1000})
+		if err != nil || done.Summary.Messages+int64(len(stays.Messages)) != spoken+1 { // one of the system's is among those that stay
+			t.Errorf("%d messages are covered, and %d stay, of %d: %v", done.Summary.Messages, len(stays.Messages), n, err)
+		}
+		return done, s.messages
+	}
+	whole, all := summarised(1<<30, nil)
+	some, few := summarised(10_000, nil)
+	if whole.Summary.Text != some.Summary.Text || whole.Summary.Through != some.Summary.Through || whole.After != some.After {
+		t.Errorf("of all it is %+v, of some %+v", whole.Summary, some.Summary)
+	}
+	if off := whole.Before - some.Before; off*off*100 > whole.Before*whole.Before {
+		t.Errorf("%d tokens are guessed to be %d", whole.Before, some.Before)
+	}
+	if all < n || few > 5000+1500 {
+		t.Errorf("%d messages of %d are read, and %d where few decide", all, n, few)
+	}
+}

@@ -2,6 +2,8 @@ package view
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +33,7 @@ type Results struct {
 }
 
 // Search finds memories of the kinds and states given; of query Kinds does not count. No
-// kinds: those that stand for themselves. How files, messages and sessions are found says [Look].
+// kinds: those that stand for themselves. How files, messages and sessions are found, and how much, says [Look].
 func Search(
 	ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind, states []State,
 ) (out Results, err error) {
@@ -78,7 +80,7 @@ type Sights struct {
 // the message that fits best; with sessions, messages are not shown on their own. A thread is
 // found by its name: nothing reads what a graph keeps in it. What was erased meanwhile is left
 // out. Invalid: an unknown kind; one that no search finds; sessions beside messages; no text,
-// with kinds that do not stand for themselves.
+// with kinds that do not stand for themselves. TooLarge: what is found holds more than 32 MiB, or [loci.Query.MaxBytes].
 func Look(ctx context.Context, m *loci.Memory, query loci.Query, kinds []loci.Kind) (Sights, error) {
 	if err := checkNames(m, kinds, nil); err != nil {
 		return Sights{}, err
@@ -107,9 +109,19 @@ func look(
 	if narrowed { // how many matches make a page is seen only when they are shown
 		query.Limit, query.Offset = loci.MaxSearchLimit, 0
 	}
-	if out.Result, err = m.Search(ctx, query); err != nil {
+	if query.MaxBytes == 0 {
+		query.MaxBytes = mostListed
+	}
+	for { // of what is not asked for, as much is read as there is room for
+		if out.Result, err = m.Search(ctx, query); query.Limit <= end || !errors.Is(err, loci.ErrTooMuch) {
+			break
+		}
+		query.Limit = max(end, query.Limit/2)
+	}
+	if err != nil {
 		return out, err
 	}
+	left := narrowed && query.Limit < loci.MaxSearchLimit && len(out.Matches) == query.Limit
 	for i := range out.Matches {
 		sight, err := g.sight(ctx, &out.Matches[i], out.At)
 		if err != nil {
@@ -121,6 +133,11 @@ func look(
 		if narrowed && len(out.Sights) == end {
 			break
 		}
+	}
+	if left && len(out.Sights) < end {
+		return Sights{}, &loci.Error{Code: loci.TooLarge, Err: loci.ErrTooMuch,
+			Msg:      fmt.Sprintf("the matches, of which some are left out, have more than %d bytes, the limit of one search", query.MaxBytes),
+			Recovery: "Ask for fewer by limit or offset, or for a better score by min_score."}
 	}
 	if narrowed {
 		out.Sights = out.Sights[min(first, len(out.Sights)):]

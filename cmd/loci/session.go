@@ -33,7 +33,7 @@ type sessionCmd struct {
 }
 
 type sessionCreateCmd struct {
-	ID          *string       `arg:"" optional:"" help:"Its id, up to 256 bytes. Default: a new UUID."`
+	ID          *string       `arg:"" optional:"" help:"Its id, up to 256 bytes, which --session names, too. Default: a new UUID."`
 	Metadata    []string      `sep:"none" short:"m" placeholder:"NAME=VALUE" help:"A detail, or several as a JSON object; may be repeated."`
 	MaxMessages int           `placeholder:"N" help:"The most messages to keep. Default: the setting sessions.max_messages."`
 	Timeout     time.Duration `placeholder:"DURATION" help:"How long without activity until it expires, at least 1s. Default: the setting sessions.timeout."`
@@ -48,10 +48,13 @@ func (c *sessionCreateCmd) Run(a *app) error {
 			return loci.Errorf(loci.Invalid, "<id> must not be empty: leave it out for a new UUID")
 		}
 	}
+	var err error
+	if in.ID, err = a.namedSession("<id>", in.ID); err != nil {
+		return err
+	}
 	if err := checkTimeout(c.Timeout); err != nil {
 		return err
 	}
-	var err error
 	if in.Metadata, err = sessionMetadata(c.Metadata); err != nil {
 		return err
 	}

@@ -266,7 +266,7 @@ func (c *sessionExportCmd) Run(a *app) error {
 
 type sessionImportCmd struct {
 	File string `arg:"" help:"The file to read; - is standard input."`
-	ID   string `placeholder:"ID" help:"The id of the session. Default: the one in the file."`
+	ID   string `placeholder:"ID" help:"The id of the session, which --session names, too. Default: the one in the file."`
 	Mode string `default:"new" enum:"new,append,replace" values:"new,append,replace" help:"What to do with a session that is there: new refuses, append adds to its end, replace erases it first. Default: new."`
 	place
 }
@@ -280,8 +280,26 @@ before anything is stored. More than 5,000 messages, or 4 MiB of them, are store
     echo '[{"role":"user","content":"Hi."}]' | loci session import - --id hi`
 }
 
+// namedSession is the id of a session of a command that need not name one: as its own flag or argument says, or the flag
+// of every command. Two ids are refused, since one of them would be ignored.
+func (a *app) namedSession(flag, id string) (string, error) {
+	other := a.flags.Session
+	switch {
+	case other == nil || *other == id:
+		return id, nil
+	case id == "":
+		return *other, nil
+	}
+	return "", &loci.Error{Code: loci.Invalid, Recovery: "Name the session once.",
+		Msg: fmt.Sprintf("%s is %.64q, and --session is %.64q", flag, id, *other)}
+}
+
 // Run imports a session.
 func (c *sessionImportCmd) Run(a *app) (err error) {
+	id, err := a.namedSession("--id", c.ID)
+	if err != nil {
+		return err
+	}
 	scopes := []loci.Scope{loci.ScopeWrite}
 	if c.Mode == string(session.ImportReplace) {
 		scopes = append(scopes, loci.ScopeDelete)
@@ -295,7 +313,7 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	how := session.Import{ID: c.ID, Mode: session.ImportMode(c.Mode), Parts: true}
+	how := session.Import{ID: id, Mode: session.ImportMode(c.Mode), Parts: true}
 	done, err := session.Of(m).Import(a.ctx, file, how)
 	if err != nil {
 		return err

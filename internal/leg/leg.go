@@ -24,6 +24,7 @@ type Step struct {
 	Cursor string `json:"c,omitempty"` // of the page that is next
 	Slot   []byte `json:"s,omitempty"` // of the record that is next, or in which another list is under way
 	Inside bool   `json:"i,omitempty"` // the second
+	Name   string `json:"r,omitempty"` // of the record that is next in the page at Cursor; "": all of it is
 }
 
 // A Place is where a walk goes on, with what came before.
@@ -58,6 +59,8 @@ type Walk struct {
 
 	most, mostBytes int // after so many lines or bytes the leg is over; 0: never
 	lines, bytes    int
+
+	AtOnce int // of a page so many records are done at once, behind which the leg may end; 0: all of it
 
 	goal  []Step // where it goes on; nil: at the start
 	steps []Step // where the next leg goes on
@@ -177,16 +180,17 @@ func Slots[R any](
 }
 
 // Pages calls do with each page of lists, one list for some namespaces after another for others, in the order of their
-// keys. A leg may end after each page.
+// keys. A leg may end after each page, and within one if w does less at once. If the record where it ended is gone by
+// then, all of its page is done again.
 func Pages[N, R any](
-	w *Walk, all []N, most int, key func(N) string,
+	w *Walk, all []N, most int, key func(N) string, name func(*R) string,
 	list func(some []N, cursor string) (page []R, next string, err error), do func(page []R) error,
 ) error {
 	at, _ := w.enter("")
 	all = slices.DeleteFunc(slices.Clone(all), func(n N) bool { return key(n) < at.From })
 	for ; len(all) > 0; at = (Step{}) {
 		n := min(len(all), most)
-		if at.Cursor != "" { // those that were together stay together, whatever came between
+		if at.To != "" { // those that were together stay together, whatever came between
 			if n = slices.IndexFunc(all, func(n N) bool { return key(n) > at.To }); n < 0 {
 				n = len(all)
 			}
@@ -195,8 +199,19 @@ func Pages[N, R any](
 		all = all[n:]
 		for cursor := at.Cursor; n > 0; {
 			page, next, err := list(some, cursor)
-			if err == nil {
-				err = do(page)
+			if i := slices.IndexFunc(page, func(r R) bool { return name(&r) == at.Name }); at.Name != "" && i > 0 {
+				page = page[i:]
+			}
+			at.Name = ""
+			for err == nil && len(page) > 0 {
+				k := len(page)
+				if w.AtOnce > 0 {
+					k = min(k, w.AtOnce)
+				}
+				err = do(page[:k])
+				if page = page[k:]; err == nil && len(page) > 0 && w.full() {
+					return w.pause(Step{From: key(some[0]), To: key(some[n-1]), Cursor: cursor, Name: name(&page[0])})
+				}
 			}
 			switch {
 			case err != nil:

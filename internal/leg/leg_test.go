@@ -72,7 +72,7 @@ func (s *shelf) leg(out io.Writer, place string, lines, bytes, size int) (string
 	}
 	loose := func() error {
 		same := func(key string) string { return key }
-		return Pages(w, s.places, 3, same, func(some []string, cursor string) ([]int, string, error) {
+		return Pages(w, s.places, 3, same, func(n *int) string { return fmt.Sprint(*n) }, func(some []string, cursor string) ([]int, string, error) {
 			var all []int
 			for _, key := range some {
 				all = append(all, s.loose[key]...)
@@ -207,5 +207,74 @@ func TestPlacesAreChecked(t *testing.T) {
 	}
 	if w, _, err := Begin(io.Discard, "", 0, 0); err != nil || w.full() {
 		t.Errorf("a walk without a bound is over: %v", err)
+	}
+}
+
+// A leg may end within a page of which each record writes much. Nothing is missing, and nothing comes twice unless the
+// record where it ended is gone.
+func TestLegsEndWithinAPage(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		records := make([]int, 40)
+		for i := range records {
+			records[i] = i
+		}
+		seen, most := map[string]int{}, 0
+		for place, legs := "", 0; ; legs++ {
+			var got strings.Builder
+			w, from, err := Begin(&got, place, 15, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.AtOnce = 2
+			same := func(key string) string { return key }
+			name := func(n *int) string { return fmt.Sprint("record ", *n) }
+			list := func(some []string, cursor string) ([]int, string, error) {
+				var all []int
+				for _, n := range records {
+					if (n%2 == 0) == (some[0] == "a") {
+						all = append(all, n)
+					}
+				}
+				return page(all, at(cursor), 13)
+			}
+			next, err := w.Run(from.Stage, [3]*int64{new(int64), new(int64), new(int64)}, []func() error{func() error {
+				return Pages(w, []string{"a", "b"}, 1, same, name, list, func(page []int) error {
+					for _, n := range page {
+						for line := range 10 {
+							if _, err := fmt.Fprintln(w, n, line); err != nil {
+								return err
+							}
+						}
+					}
+					return nil
+				})
+			}}, func() error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for line := range strings.Lines(got.String()) {
+				seen[line]++
+				n++
+			}
+			most = max(most, n)
+			if legs == 1 && gone {
+				i := slices.Index(records, 8) // where the next leg is to begin
+				records = slices.Delete(records, i, i+1)
+			}
+			if place = next; next == "" {
+				break
+			}
+			if legs > 100 {
+				t.Fatal("legs without end")
+			}
+		}
+		twice := 0
+		for _, n := range seen {
+			twice += n - 1
+		}
+		if want := map[bool]int{false: 400, true: 390}[gone]; len(seen) != want || most > 15+2*10 || (twice > 0) != gone {
+			t.Errorf("gone %v: %d lines, %d again, the longest leg has %d", gone, len(seen), twice, most)
+		}
 	}
 }

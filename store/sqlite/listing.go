@@ -199,7 +199,14 @@ func (c *conditions) traced(f *loci.Filter) {
 	for _, tag := range t.Tags {
 		c.add(`(instr(r.tags, ?) OR instr(r.tags, '\'))`, tag)
 	}
+	told := map[string]bool{} // by ranges
+	for _, r := range t.Ranges {
+		told[`"`+r.Key+`"`] = true
+	}
 	for _, text := range t.Texts {
+		if told[text] {
+			continue
+		}
 		c.add("(instr(r.attributes, ?) OR instr(r.attributes, x'5c'))", []byte(text))
 	}
 	for _, number := range t.Numbers {
@@ -213,32 +220,9 @@ func (c *conditions) traced(f *loci.Filter) {
 	}
 }
 
-// ranged leaves out rows whose value of a key, at the top or in a structured content, is outside of a
-// range. For SQLite any text is greater than any number. If a key is there twice, SQLite takes its first
-// value, and Go its last.
+// ranged leaves out rows whose value of a key is outside of a range.
 func (c *conditions) ranged(key string, least bool, bound any) {
-	const read = "json_extract(CAST(r.attributes AS TEXT), ?)"
-	meets, other := read+" >= ?", "" // other: the type that is neither ruled out nor beyond the bound
-	_, number := bound.(float64)
-	switch {
-	case !least && number:
-		meets, other = read+" <= ?", " = 'text'"
-	case !least:
-		meets = read + " <= ?"
-	case !number:
-		other = " IN ('integer', 'real')"
-	}
-	quoted := `"` + key + `"`
-	var either []string
-	args := []any{"*" + quoted + "*" + quoted + "*"}
-	for _, path := range []string{"$." + quoted, "$.content." + quoted} {
-		either, args = append(either, meets), append(args, path, bound)
-		if other != "" {
-			either, args = append(either, "typeof("+read+")"+other), append(args, path)
-		}
-	}
-	c.add("CASE WHEN instr(r.attributes, x'5c') OR CAST(r.attributes AS TEXT) GLOB ?"+
-		" OR NOT json_valid(CAST(r.attributes AS TEXT)) THEN TRUE ELSE "+strings.Join(either, " OR ")+" END", args...)
+	c.add(rangedFunction+"(r.attributes, ?, ?, ?)", []byte(`"`+key+`"`), least, bound)
 }
 
 // byTime goes on after a place and returns the order.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -183,7 +184,7 @@ func (f *file) scrubOnce(ctx context.Context) error {
 // Others wait for two milliseconds while a slice of so many pages is looked at. What is
 // written meanwhile comes in again; after so many slices nobody may write in between.
 const (
-	wipeSlice  = 256
+	wipeSome   = 256
 	wipeSlices = 64
 )
 
@@ -206,10 +207,12 @@ func (f *file) wipe(ctx context.Context) error {
 		return err
 	}
 	followed := true
-	for first := int64(1); first <= all && followed; first += wipeSlice {
-		if err := f.wiping(ctx, func(t *tx) error {
-			followed = p.following
-			return t.wipeRange(first, min(first+wipeSlice, all+1))
+	for next := int64(1); next <= all && followed; {
+		if err := f.wiping(ctx, func(t *tx) (err error) {
+			if followed = p.following; followed {
+				next, err = t.wipeSlice(next, all+1)
+			}
+			return err
 		}); err != nil {
 			return err
 		}
@@ -240,9 +243,9 @@ func (f *file) wiping(ctx context.Context, run func(*tx) error) error {
 // or all and done.
 func (t *tx) wipeTouched(slices int) (done bool, err error) {
 	p := &t.f.touched
-	done = len(p.pages) <= wipeSlice || slices >= wipeSlices
+	done = len(p.pages) <= wipeSome || slices >= wipeSlices
 	for n := range p.pages {
-		if !done && len(p.wiped) == wipeSlice {
+		if !done && len(p.wiped) == wipeSome {
 			break
 		}
 		if err := t.wipePage(n); err != nil {
@@ -275,6 +278,7 @@ func (t *tx) wipeRange(from, to int64) error {
 
 // wipePage zeroes the unused bytes of a page, if it has any that are not.
 func (t *tx) wipePage(number int64) error {
+	t.f.touched.asked++
 	var data []byte
 	err := t.row("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{number}, &data)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !needsWipe(number, data) {
@@ -330,15 +334,13 @@ func unusedRanges(number int64, page []byte, yield func(start, end int)) {
 func needsWipe(number int64, page []byte) bool {
 	dirty := false
 	unusedRanges(number, page, func(start, end int) {
-		for _, b := range page[start:end] {
-			if b != 0 {
-				dirty = true
-				return
-			}
-		}
+		dirty = dirty || !bytes.Equal(page[start:end], zeros[:end-start])
 	})
 	return dirty
 }
+
+// zeros are those of a page, which is no larger.
+var zeros [65536]byte
 
 func wipeUnused(number int64, page []byte) {
 	unusedRanges(number, page, func(start, end int) { clear(page[start:end]) })

@@ -180,6 +180,12 @@ func registerTaker() int32 {
 		if code == sqlite3.SQLITE_OK {
 			code = addFunction(tls, db, handleFunction, 0, address(handleStep), 0, 0)
 		}
+		if code == sqlite3.SQLITE_OK {
+			code = addFunction(tls, db, unwipedFunction, 2, address(unwipedStep), 0, 0)
+		}
+		if code == sqlite3.SQLITE_OK {
+			code = addFunction(tls, db, rangedFunction, 4, address(rangedStep), 0, 0)
+		}
 		return code
 	}))
 }

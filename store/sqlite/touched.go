@@ -12,20 +12,22 @@ import (
 // A wiping that looked at every page of the file would cost what is stored, not what is
 // erased. So once a file was wiped as a whole, its pages are followed: what no
 // transaction has written since has nothing in its gaps, and what was written is in the
-// write-ahead log, whose frames have their pages' numbers. Whenever it is not sure that
-// every frame was seen, the whole file is wiped again.
+// write-ahead log, whose frames have the pages as they are then: most have nothing to
+// wipe. Whenever it is not sure that every frame was seen, the whole file is wiped again.
 
-// touched are the pages written since they were last wiped. The writer alone uses it,
+// touched are the pages that have something to wipe since they were last wiped. The writer alone uses it,
 // except for the counts of cuts.
 type touched struct {
 	following bool               // every frame since the beginning was seen
 	whole     bool               // and each page was wiped once since
-	pages     map[int64]struct{} // written since they were last wiped, by number
+	pages     map[int64]struct{} // whose last frame has something to wipe, by number
 	wiped     []int64            // in the transaction under way
 	token     []byte             // in the file as long as nobody else writes to it
 	version   int64              // of the data, which changes when others write
 	log       *os.File           // the write-ahead log
 	place     logPlace           // up to which its frames were seen
+	frames    []byte             // room to read some
+	asked     int64              // for how many pages SQLite was asked
 
 	cut, seen atomic.Int64 // how often this process began or ended to cut the log, and how much of that was noticed
 }
@@ -45,7 +47,7 @@ const (
 	frameHeader = 24
 )
 
-// follow begins again: a wiping of the whole file is about to start. Where the log cannot
+// follow begins again: a wiping of the file is about to start. Where the log cannot
 // be read nothing is followed.
 func (p *touched) follow(t *tx) error {
 	if p.token == nil {
@@ -60,7 +62,7 @@ func (p *touched) follow(t *tx) error {
 		}
 		p.log = log
 	}
-	p.following, p.pages, p.place = true, map[int64]struct{}{}, logPlace{}
+	p.following, p.whole, p.pages, p.place = true, false, map[int64]struct{}{}, logPlace{}
 	return t.exec("INSERT INTO meta (key, value) VALUES ('follower', ?1) ON CONFLICT (key) DO UPDATE SET value = ?1", p.token)
 }
 
@@ -120,20 +122,46 @@ func (p *touched) harvest() error {
 			return errors.Join(errLog, err)
 		}
 	}
-	for n := p.place.frames; ; n++ {
-		_, err := p.log.ReadAt(frame[:], logHeader+n*size)
-		if errors.Is(err, io.EOF) || err == nil && [8]byte(frame[8:16]) != p.place.salts {
-			return nil
-		}
-		if err != nil {
+	if int64(len(p.frames)) != readFrames*size {
+		p.frames = make([]byte, readFrames*size)
+	}
+	written := map[int64]bool{} // what the commit under way wrote, and whether it has anything to wipe
+	for n := p.place.frames; ; {
+		got, err := p.log.ReadAt(p.frames, logHeader+n*size)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		p.pages[int64(binary.BigEndian.Uint32(frame[:]))] = struct{}{}
-		if binary.BigEndian.Uint32(frame[4:]) != 0 {
-			p.place.frames, p.place.last = n+1, frame
+		for frames := p.frames[:got]; ; frames = frames[size:] {
+			if int64(len(frames)) < size {
+				break
+			}
+			if [8]byte(frames[8:16]) != p.place.salts {
+				return nil
+			}
+			n++
+			number := int64(binary.BigEndian.Uint32(frames))
+			written[number] = needsWipe(number, frames[frameHeader:size])
+			if binary.BigEndian.Uint32(frames[4:]) == 0 {
+				continue
+			}
+			for number, unwiped := range written {
+				if unwiped {
+					p.pages[number] = struct{}{}
+				} else {
+					delete(p.pages, number)
+				}
+			}
+			clear(written)
+			p.place.frames, p.place.last = n, [frameHeader]byte(frames)
+		}
+		if err != nil {
+			return nil // the end
 		}
 	}
 }
+
+// readFrames is how many frames of the log are read at once: about as many as one small change writes.
+const readFrames = 8
 
 func (p *touched) close() error {
 	if p.log == nil {

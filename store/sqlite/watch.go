@@ -120,29 +120,39 @@ func handleStep(tls *libc.TLS, call uintptr, _ int32, _ uintptr) {
 	sqlite3.Xsqlite3_result_int64(tls, call, int64(sqlite3.Xsqlite3_context_db_handle(tls, call)))
 }
 
+// mainFile is the file of a connection, as SQLite has it, with what reads it; nil: it is not told.
+func mainFile(tls *libc.TLS, db uintptr) (file uintptr, methods *sqlite3.Tsqlite3_io_methods) {
+	const pointer = int(unsafe.Sizeof(uintptr(0)))
+	room := tls.Alloc(pointer)
+	defer tls.Free(pointer)
+	at := (*uintptr)(foreign(room))
+	*at = 0
+	got := sqlite3.Xsqlite3_file_control(tls, db, 0, sqlite3.SQLITE_FCNTL_FILE_POINTER, room)
+	if got != sqlite3.SQLITE_OK || *at == 0 {
+		return 0, nil
+	}
+	found := (*sqlite3.Tsqlite3_file)(foreign(*at)).FpMethods
+	if found == 0 {
+		return 0, nil
+	}
+	return *at, (*sqlite3.Tsqlite3_io_methods)(foreign(found))
+}
+
 // headOf asks SQLite where it has the header of a connection's log.
 func headOf(tls *libc.TLS, db uintptr) uintptr {
-	const pointer = unsafe.Sizeof(uintptr(0))
-	room := tls.Alloc(2 * int(pointer))
-	defer tls.Free(2 * int(pointer))
-	file, memory := (*uintptr)(foreign(room)), (*uintptr)(foreign(room+pointer))
-	*file, *memory = 0, 0
-	got := sqlite3.Xsqlite3_file_control(tls, db, 0, sqlite3.SQLITE_FCNTL_FILE_POINTER, room)
-	if got != sqlite3.SQLITE_OK || *file == 0 {
+	file, m := mainFile(tls, db)
+	if m == nil || m.FiVersion < 2 || m.FxShmMap == 0 {
 		return 0
 	}
-	methods := (*sqlite3.Tsqlite3_file)(foreign(*file)).FpMethods
-	if methods == 0 {
-		return 0
-	}
-	m := (*sqlite3.Tsqlite3_io_methods)(foreign(methods))
-	if m.FiVersion < 2 || m.FxShmMap == 0 {
-		return 0
-	}
+	const pointer = int(unsafe.Sizeof(uintptr(0)))
+	room := tls.Alloc(pointer)
+	defer tls.Free(pointer)
+	memory := (*uintptr)(foreign(room))
+	*memory = 0
 	const region = 32 << 10 // as SQLite maps it
 	shmMap := *(*func(*libc.TLS, uintptr, int32, int32, int32, uintptr) int32)(
 		unsafe.Pointer(&struct{ uintptr }{m.FxShmMap}))
-	if shmMap(tls, *file, 0, region, 0, room+pointer) != sqlite3.SQLITE_OK {
+	if shmMap(tls, file, 0, region, 0, room) != sqlite3.SQLITE_OK {
 		return 0
 	}
 	return *memory

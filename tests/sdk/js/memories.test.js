@@ -193,6 +193,29 @@ it("copies and erases a large thread", async () => {
   expect(await checkpoints.deleteForRuns(["r"])).toBe(3);
 });
 
+it("erases runs of a graph that weighs as much as 20,000 checkpoints", { timeout: 120_000 }, async () => {
+  const cursors = [];
+  const fetching = (url, init) => {
+    if (url.endsWith("/delete_for_runs")) cursors.push(JSON.parse(init.body).cursor);
+    return fetch(url, init);
+  };
+  const { checkpoints } = new LociClient({ baseUrl: server.url, user: "gwen", fetch: fetching });
+  const value = { type: "b", data: "" };
+  const all = (of) => Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`c${n}`, of]));
+  const count = 42; // a server that looked at all of them at once refused more than 400,000 names
+  for (let at = 0; at < count; at++) {
+    const put = { thread_id: "t", checkpoint_id: `${at + 10}`, checkpoint: value, metadata: { run_id: `r${at % 2}` }, channel_versions: all("1") };
+    await checkpoints.put(at === 0 ? { ...put, channel_values: all(value) } : { ...put, parent_checkpoint_id: `${at + 9}` });
+  }
+  expect(await checkpoints.deleteForRuns(["r1"])).toBe(count / 2);
+  expect(cursors.length).toBeGreaterThan(1);
+  expect(new Set(cursors).size).toBe(cursors.length);
+  const latest = await checkpoints.get({ thread_id: "t" });
+  expect(latest.checkpoint_id).toBe(`${count + 8}`);
+  expect(Object.keys(latest.channel_values).length).toBe(10_000);
+  expect(await checkpoints.deleteForRuns(["r0"])).toBe(count / 2);
+});
+
 it("refuses a key without room for the keys of later parts before the first one", async () => {
   const sent = [];
   const fetch = async (url) => (sent.push(url), Response.json({ selected: 4001, erased: 4001 }));

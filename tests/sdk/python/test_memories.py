@@ -227,6 +227,33 @@ def test_a_large_thread(memory):
     assert list(checkpoints.all()) == []
 
 
+def test_runs_of_a_graph_that_weighs_as_much_as_20_000_checkpoints(memory, url, user):
+    checkpoints, parts = memory.checkpoints, []
+
+    class Seen(httpx.HTTPTransport):
+        def handle_request(self, request):
+            parts.append(json.loads(request.content).get("cursor"))
+            return super().handle_request(request)
+
+    value = {"type": "b", "data": ""}
+    names, count = [f"c{n}" for n in range(10_000)], 42  # a server that looked at all of them at once refused more than 400,000 names
+    for at in range(count):
+        put = {"thread_id": "t", "checkpoint_id": f"{at:02}", "checkpoint": value, "metadata": {"run_id": f"r{at % 2}"}}
+        put["channel_versions"] = dict.fromkeys(names, "1")
+        if at == 0:
+            put["channel_values"] = dict.fromkeys(names, value)
+        else:
+            put["parent_checkpoint_id"] = f"{at - 1:02}"
+        checkpoints.put(put)
+    with Loci(url, user=user, transport=Seen()) as client:
+        assert client.checkpoints.delete_for_runs(["r1"]) == count // 2
+    assert len(parts) > 1 and len(set(parts)) == len(parts)
+    assert [c["checkpoint_id"] for c in checkpoints.all(thread_id="t", values=False)] == [f"{at:02}" for at in range(count - 2, -1, -2)]
+    assert len(checkpoints.get("t")["channel_values"]) == len(names)
+    assert checkpoints.delete_for_runs(["r0"]) == count // 2
+    assert list(checkpoints.all()) == []
+
+
 def test_waiting_and_not(everything):
     _, url = everything
 
