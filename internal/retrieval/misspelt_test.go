@@ -67,10 +67,42 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q within %q: %t", c.a, c.b, got)
 		}
 	}
-	for word, want := range map[string]bool{"house": true, "horse": true, "hosue": false, "": false, "#": false} {
+	for word, want := range map[string]bool{"house": true, "horse": true, "hosue": false, "": false, "#": false,
+		"aback": true, "zossimov": true, "aback\nabandon": false, "zossimov\n": false, "bandon": false, "abandonedx": false} {
 		if WellSpelled(word) != want {
 			t.Errorf("%q is well spelled: %t", word, !want)
 		}
+	}
+}
+
+// Every word of the list is found, and no line of its head.
+func TestEveryWordOfTheListIsWellSpelled(t *testing.T) {
+	words := 0
+	for line := range strings.Lines(englishText) {
+		word := strings.TrimSpace(line)
+		if head := strings.HasPrefix(word, "#"); WellSpelled(word) == head || word+"\n" != line {
+			t.Errorf("%q: it is in the head: %t", line, head)
+		} else if !head {
+			words++
+		}
+	}
+	if words < 28_000 {
+		t.Errorf("%d words", words)
+	}
+}
+
+// Typing errors are counted without memory of their own in words that are mended.
+func TestDistanceAllocatesNothing(t *testing.T) {
+	a, b := strings.Repeat("ä", mostMisspelt), strings.Repeat("ä", mostMisspelt-1)+"b"
+	if n := testing.AllocsPerRun(100, func() {
+		if Distance(a, b, 2) != 1 || Distance("hosue", "house", 1) != 1 {
+			t.Error("it counts wrong")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if n := Distance(a+b, b+a, 2); n != 2 {
+		t.Errorf("long words: %d errors", n)
 	}
 }
 
