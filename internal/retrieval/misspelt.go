@@ -132,6 +132,26 @@ func (m Mark) Within(other Mark) bool {
 	return other != 0 && other.letters() >= m.letters()+3 && m&mask&^other == 0
 }
 
+// Likely are the marks that this one is [Mark.Near] or [Mark.Within], with their places: of all words of a store few are.
+// The mark is of a word that is mended.
+func (m Mark) Likely(marks []Mark, edits int) iter.Seq2[int, Mark] {
+	const mask = 1<<markLetters - 1
+	letters := m.letters()
+	least, most := letters-edits, letters+edits
+	return func(yield func(int, Mark) bool) {
+		for i, other := range marks {
+			n := other.letters() // of what is no word 0, which is too few
+			if n < least {
+				continue
+			}
+			near := n <= most && bits.OnesCount32(uint32((m^other)&mask)) <= 2*edits
+			if (near || n >= letters+3 && m&mask&^other == 0) && !yield(i, other) {
+				return
+			}
+		}
+	}
+}
+
 // Distance is the number of typing errors between two words, at most most+1: a letter too
 // many, too few or another one, or two neighbours in each other's place.
 func Distance(a, b string, most int) int {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,14 +22,20 @@ type moment struct{ seconds, nanoseconds int64 }
 
 func momentOf(t time.Time) moment { return moment{t.Unix(), int64(t.Nanosecond())} }
 
+func (a moment) compare(b moment) int {
+	if a.seconds != b.seconds {
+		return cmp.Compare(a.seconds, b.seconds)
+	}
+	return cmp.Compare(a.nanoseconds, b.nanoseconds)
+}
+
 // before is the order of results: by score, then newer first, then by id.
 func (r *ranked) before(other *ranked) bool {
 	if r.score != other.score {
 		return r.score > other.score
 	}
 	if r.created != other.created {
-		a, b := r.created, other.created
-		return a.seconds > b.seconds || a.seconds == b.seconds && a.nanoseconds > b.nanoseconds
+		return r.created.compare(other.created) > 0
 	}
 	return bytes.Compare(r.id[:], other.id[:]) < 0
 }
@@ -80,19 +87,22 @@ func (t *top) sink(r *ranked) {
 
 // sorted returns the entries, best first. What is sorted are numbers: entries are large.
 func (t *top) sorted() []place {
-	order := make([]int, len(t.heap))
+	order := make([]row, len(t.heap))
 	for i := range order {
-		order[i] = i
+		order[i] = row{score: t.heap[i].score, part: i}
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		if t.heap[i].before(&t.heap[j]) {
+	slices.SortFunc(order, func(a, b row) int {
+		if a.score != b.score { // as most often
+			return cmp.Compare(b.score, a.score)
+		}
+		if t.heap[a.part].before(&t.heap[b.part]) {
 			return -1
 		}
 		return 1
 	})
 	places := make([]place, len(order))
-	for n, i := range order {
-		places[n] = t.heap[i].at
+	for n, r := range order {
+		places[n] = t.heap[r.part].at
 	}
 	return places
 }
