@@ -168,13 +168,13 @@ func TestTablesAreMadeWhenTheyAreWorthIt(t *testing.T) {
 			t.Errorf("%s: no tables", name)
 		}
 		text := random(rng, []rune("abcdefgh"), 900)
-		if n := testing.AllocsPerRun(20, func() { c.countWords(text, new(int)) }); n > 0 {
+		if n := testing.AllocsPerRun(20, func() { c.countWords(c.open(), text, new(int)) }); n > 0 {
 			t.Errorf("%s: %.0f allocations", name, n)
 		}
 		if n, want := c.Count("a\xffb"+text), c.cutUp(nil, valid("a\xffb"+text)); n != want {
 			t.Errorf("%s: what is not UTF-8 has %d tokens, want %d", name, n, want)
 		}
-		c.countWords(random(rng, []rune("abc defgh"), 50_000), new(int)) // 5,500 words
+		c.countWords(c.open(), random(rng, []rune("abc defgh"), 50_000), new(int)) // 5,500 words
 		if n := filled(&c.open().known); n > 1000 {
 			t.Errorf("%s: %d words of a strange text are remembered", name, n)
 		}
