@@ -43,8 +43,29 @@ func (r *ranked) before(other *ranked) bool {
 // top keeps the limit best entries seen, in a heap with the worst of them in
 // front. It is written out because container/heap allocates for every entry.
 type top struct {
-	limit int
-	heap  []ranked
+	limit   int
+	heap    []ranked
+	inOrder bool // entries come with falling scores: the heap is a list, the best first
+}
+
+// worst is the one that a new entry takes the place of.
+func (t *top) worst() *ranked {
+	if t.inOrder {
+		return &t.heap[len(t.heap)-1]
+	}
+	return &t.heap[0]
+}
+
+// append adds an entry behind those that have a greater score, in place of the last one when the list is full.
+func (t *top) append(r ranked) {
+	if !t.full() {
+		t.heap = append(t.heap, r)
+	}
+	i := len(t.heap) - 1
+	for ; i > 0 && r.before(&t.heap[i-1]); i-- {
+		t.heap[i] = t.heap[i-1]
+	}
+	t.heap[i] = r
 }
 
 // full reports whether a new entry must be better than the worst one.
@@ -52,6 +73,10 @@ func (t *top) full() bool { return len(t.heap) == t.limit }
 
 // push adds an entry, in place of the worst one when the list is full.
 func (t *top) push(r ranked) {
+	if t.inOrder {
+		t.append(r)
+		return
+	}
 	if t.full() {
 		t.sink(&r)
 		return
@@ -87,6 +112,13 @@ func (t *top) sink(r *ranked) {
 
 // sorted returns the entries, best first. What is sorted are numbers: entries are large.
 func (t *top) sorted() []place {
+	if t.inOrder {
+		places := make([]place, len(t.heap))
+		for i := range t.heap {
+			places[i] = t.heap[i].at
+		}
+		return places
+	}
 	order := make([]row, len(t.heap))
 	for i := range order {
 		order[i] = row{score: t.heap[i].score, part: i}
