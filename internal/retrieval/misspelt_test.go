@@ -1,7 +1,9 @@
 package retrieval
 
 import (
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +74,43 @@ func TestMarks(t *testing.T) {
 		if WellSpelled(word) != want {
 			t.Errorf("%q is well spelled: %t", word, !want)
 		}
+	}
+}
+
+// Likely marks are those that are near or hold the word, of any words.
+func TestLikelyMarksAreNearOrWithin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	marks := []Mark{0}
+	for range 3000 {
+		word := make([]rune, rng.IntN(20))
+		for i := range word {
+			word[i] = 'a' + rune(rng.IntN(6))
+		}
+		marks = append(marks, MarkOf(string(word)))
+	}
+	near, within := 0, 0
+	for _, m := range marks {
+		if m.Edits() == 0 {
+			continue
+		}
+		want := map[int]Mark{}
+		for i, other := range marks {
+			isNear, isWithin := m.Near(other, m.Edits()), m.Within(other)
+			if isNear || isWithin {
+				want[i] = other
+			}
+			if isNear {
+				near++
+			} else if isWithin {
+				within++
+			}
+		}
+		if got := maps.Collect(m.Likely(marks, m.Edits())); !maps.Equal(got, want) {
+			t.Fatalf("%x: %d are likely; want %d", m, len(got), len(want))
+		}
+	}
+	if near < 1000 || within < 1000 {
+		t.Errorf("%d are near, %d hold a word", near, within)
 	}
 }
 

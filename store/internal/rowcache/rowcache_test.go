@@ -505,9 +505,9 @@ func TestListsLoseWhatIsRemoved(t *testing.T) {
 	}
 	before := p.Bytes()
 	f.Begin()
-	f.Removed(2)
-	f.Touched(9)
 	f.Removed(7)
+	f.Touched(9)
+	f.Removed(2)
 	f.Committing()
 	d.commit()
 	f.Committed()
