@@ -191,3 +191,20 @@ func TestShortTextsAreNotRemembered(t *testing.T) {
 		}
 	}
 }
+
+// Lines that were counted are not cut into tokens again where they stand among others, though their words are too long to be remembered.
+func TestKnownLinesAreNotCutAgain(t *testing.T) {
+	c := newCounter("o200k_base", o200kTokens, (*pieces).o200k) // without tables, so that it says what it cuts
+	text, sum := "", 0
+	for i := range 20 {
+		line := "- " + strings.Repeat(string(rune('A'+i)), longestWord+1) + "\n"
+		text, sum = text+line, sum+c.Count(line)
+	}
+	cut := c.cut.Load()
+	if n := c.Count(text); n != sum {
+		t.Errorf("%d tokens; the lines have %d", n, sum)
+	}
+	if n := c.cut.Load() - cut; n > 0 {
+		t.Errorf("%d bytes were cut", n)
+	}
+}

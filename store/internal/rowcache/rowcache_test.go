@@ -481,8 +481,11 @@ func TestCutsOfTheLogLeaveWhatIsKept(t *testing.T) {
 	}
 	_, d, f := newFile(1 << 20)
 	keepRow(t, f, 1, "one")
-	if d.cut(); find(f, 1) != "" {
-		t.Error("a row is kept though others have cut the log")
+	d.cut()
+	for range 2 { // the first look drops it
+		if find(f, 1) != "" {
+			t.Error("a row is kept though others have cut the log")
+		}
 	}
 	failed := errors.New("it fails")
 	if err := f.Cut(func() error { return failed }); !errors.Is(err, failed) || f.cutting != 0 {
