@@ -52,7 +52,8 @@ func spelledHash(word string) int { return int(maphash.String(spelledSeed, word)
 func WellSpelled(word string) bool {
 	places := spelled()
 	for i := spelledHash(word); places[i] != 0; i = (i + 1) % len(places) {
-		if line := englishText[places[i]:]; len(line) > len(word) && line[len(word)] == '\n' && line[:len(word)] == word {
+		line := englishText[places[i]:]
+		if len(line) > len(word) && line[len(word)] == '\n' && line[:len(word)] == word {
 			return !strings.Contains(word, "\n")
 		}
 	}

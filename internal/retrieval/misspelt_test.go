@@ -70,7 +70,8 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]bool{"house": true, "horse": true, "hosue": false, "": false, "#": false,
-		"aback": true, "zossimov": true, "aback\nabandon": false, "zossimov\n": false, "bandon": false, "abandonedx": false} {
+		"aback": true, "zossimov": true, "aback\nabandon": false, "zossimov\n": false, "bandon": false,
+		"abandonedx": false} {
 		if WellSpelled(word) != want {
 			t.Errorf("%q is well spelled: %t", word, !want)
 		}

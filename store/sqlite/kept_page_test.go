@@ -266,7 +266,8 @@ func TestKeptPagesLoseWhatIsErased(t *testing.T) {
 				}
 				key, _ := listKey(briefColumns, &inPlace, after, loci.SlotAscending, limit+1)
 				if kept, _, _ := f.rows.FindList(key, 0); kept.Data != nil {
-					pages = append(pages, fmt.Sprintf("%d+%d %t", from, limit, bytes.Contains(kept.Data, []byte("secret"))))
+					shown := bytes.Contains(kept.Data, []byte("secret"))
+					pages = append(pages, fmt.Sprintf("%d+%d %t", from, limit, shown))
 				}
 			}
 		}

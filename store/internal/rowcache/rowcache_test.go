@@ -456,7 +456,12 @@ func TestCutsOfTheLogLeaveWhatIsKept(t *testing.T) {
 			d.cut()
 			f.Committed()
 		}, true},
-		"… of which nobody knows yet": {func(d *disk, f *File) { d.cut(); f.Begin(); f.Committing(); d.commit() }, true},
+		"… of which nobody knows yet": {func(d *disk, f *File) {
+			d.cut()
+			f.Begin()
+			f.Committing()
+			d.commit()
+		}, true},
 		"a commit of another process": {func(d *disk, _ *File) { d.commit(); d.cut() }, false},
 		"… behind it":                 {func(d *disk, _ *File) { d.cut(); d.commit() }, false},
 		"two cuts":                    {func(d *disk, _ *File) { d.cut(); d.cut() }, false},
@@ -514,7 +519,8 @@ func TestListsLoseWhatIsRemoved(t *testing.T) {
 	f.Committing()
 	d.commit()
 	f.Committed()
-	if l, _, _ := f.FindList([]byte("list"), 5); string(l.Data) != "<1><3>" || !slices.Equal(l.Changed, []int64{2, 7, 9}) {
+	l, _, _ := f.FindList([]byte("list"), 5)
+	if string(l.Data) != "<1><3>" || !slices.Equal(l.Changed, []int64{2, 7, 9}) {
 		t.Errorf("%q, and %v", l.Data, l.Changed)
 	}
 	if inMemory(f, "<2>") || inMemory(f, "cut") {
