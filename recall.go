@@ -315,8 +315,7 @@ func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Tim
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
 		o.total = w.Score(*x)
 	}
-	best := rank.Pointers(nil, all) // each is large
-	slices.SortFunc(best, compareWeighed)
+	best := rank.Ordered(all, func(o *weighed) float64 { return o.total }, compareWeighed) // each is large
 	return best[:min(limit, len(best))], nil
 }
 

@@ -427,13 +427,13 @@ func (m *Memory) load(
 	if err != nil {
 		return false, err
 	}
-	at := rank.Where(records, func(r *Record) ID { return r.ID })
+	find := rank.Finder(records, func(r *Record) ID { return r.ID })
 	for _, h := range ranked {
 		best := h.KeywordSpan
 		if h.explain.VectorPart > h.explain.KeywordPart || h.Keyword == 0 {
 			best = h.VectorSpan
 		}
-		n, there := at[h.ID]
+		n, there := find(h.ID)
 		if !there || records[n].Version != h.Version ||
 			best >= len(records[n].Passages) { // erased and imported again at the same version
 			stale = true

@@ -428,7 +428,7 @@ type Page struct {
 	Order Order // of records; the same for every page of a list
 
 	NoText        bool // leaves Text of records empty: a list of large ones is read without them
-	Core          bool // shows of records what [Record.Core] does; in any order, if a filter names them by IDs and they fit
+	Core          bool // shows of records what [Record.Core] does, the store's own; in any order, if a filter names them by IDs and they fit
 	Brief, Bodies bool // shows of a record what [Record.Brief] does, a third of it; with Bodies the body, too
 	// Each, unless nil, gets one record after the other: slot and documents are the store's again when it returns.
 	// A store calls it in place of making a list, or returns one, for whose records [Memory.Records] calls it.

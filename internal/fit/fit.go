@@ -3,8 +3,8 @@ package fit
 
 import (
 	"context"
+	"iter"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -85,7 +85,6 @@ func Count[M any](sections []Section[M]) (lines, left int) {
 // not fit is passed over for a shorter one.
 func (w *Writer[M]) Fill(ctx context.Context) error {
 	room := w.Budget - w.Count(w.text())
-	var all []*Line[M]
 	for _, s := range w.Sections {
 		for _, it := range s.Lines {
 			if err := ctx.Err(); err != nil {
@@ -95,7 +94,6 @@ func (w *Writer[M]) Fill(ctx context.Context) error {
 				it.Tokens, it.TooLong = w.measure(it.Text, room)
 			}
 		}
-		all = append(all, s.Lines...)
 	}
 	left, carried := max(0, room), 0
 	show := func(it *Line[M], allowance *int) {
@@ -112,12 +110,33 @@ func (w *Writer[M]) Fill(ctx context.Context) error {
 		}
 		carried = allowance
 	}
-	slices.SortFunc(all, func(a, b *Line[M]) int { return w.Compare(a.About, b.About) })
-	for _, it := range all {
+	for it := range w.bestFirst() {
 		rest := left
 		show(it, &rest)
 	}
 	return nil
+}
+
+// bestFirst is the lines of all sections, the best first, as each section has them.
+func (w *Writer[M]) bestFirst() iter.Seq[*Line[M]] {
+	return func(yield func(*Line[M]) bool) {
+		rest := make([][]*Line[M], len(w.Sections))
+		for i := range rest {
+			rest[i] = w.Sections[i].Lines
+		}
+		for {
+			best := -1
+			for i, lines := range rest {
+				if len(lines) > 0 && (best < 0 || w.Compare(lines[0].About, rest[best][0].About) < 0) {
+					best = i
+				}
+			}
+			if best < 0 || !yield(rest[best][0]) {
+				return
+			}
+			rest[best] = rest[best][1:]
+		}
+	}
 }
 
 // longestToken is by how many tokens, or bytes of one, the beginning of a text may have more

@@ -40,6 +40,33 @@ func TestLowestScoreGoesFirst(t *testing.T) {
 	}
 }
 
+// What all sections leave goes to the best lines that had no room, of whatever section.
+func TestWhatIsLeftGoesToTheBest(t *testing.T) {
+	line := func(tokens int, score float64) *Line[float64] {
+		return &Line[float64]{About: &score, Text: strings.Repeat("x", tokens)}
+	}
+	w := Writer[float64]{Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }, Budget: 20,
+		Count: func(text string) int { return strings.Count(text, "x") },
+		Sections: []Section[float64]{
+			{Share: 0.25, Lines: []*Line[float64]{line(6, 0.5), line(6, 0.4)}},
+			{Share: 0.25, Lines: []*Line[float64]{line(14, 0.9), line(12, 0.6), line(8, 0.3)}},
+			{Share: 0.5, Lines: []*Line[float64]{line(24, 0.8)}},
+		}}
+	if err := w.Fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, s := range w.Sections {
+		for _, it := range s.Lines {
+			shown = append(shown, fmt.Sprint(*it.About, " ", it.Shown))
+		}
+	}
+	// The second section has 5 of its own and the 5 of the first: 8 go there, and of the 12 that are left 12.
+	if got, want := fmt.Sprint(shown), "[0.5 false 0.4 false 0.9 false 0.6 true 0.3 true 0.8 false]"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
+
 // TestDayOfCalls: what a call took replaces its reservation; a call that never ended, or
 // is still under way, counts as reserved; one that was reserved before midnight counts
 // then.

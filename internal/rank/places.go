@@ -56,6 +56,25 @@ func Where[K comparable, T any](values []T, key func(*T) K) map[K]int {
 	return at
 }
 
+// Finder is Where for who asks for keys in about the order of the values: most often nothing is made for it.
+func Finder[K comparable, T any](values []T, key func(*T) K) func(K) (at int, found bool) {
+	next := 0
+	var where map[K]int
+	return func(k K) (at int, found bool) {
+		if next < len(values) && key(&values[next]) == k {
+			next++
+			return next - 1, true
+		}
+		if where == nil {
+			where = Where(values, key)
+		}
+		if at, found = where[k]; found {
+			next = at + 1
+		}
+		return at, found
+	}
+}
+
 // Pointers appends the addresses of values to others.
 func Pointers[T any](to []*T, values []T) []*T {
 	to = slices.Grow(to, len(values))

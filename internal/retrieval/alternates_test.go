@@ -81,7 +81,8 @@ func isFunction(word string) bool {
 // words have none.
 var englishBy = sync.OnceValue(func() map[string][]string {
 	by := map[string][]string{}
-	for word := range spelled() {
+	for at := range wordsListed() {
+		word, _, _ := strings.Cut(englishText[at:], "\n")
 		if len(word) > 6 {
 			continue
 		}

@@ -2,6 +2,8 @@ package retrieval
 
 import (
 	_ "embed" // the words
+	"hash/maphash"
+	"iter"
 	"math/bits"
 	"strings"
 	"sync"
@@ -14,21 +16,49 @@ import (
 //go:embed english.txt
 var englishText string
 
-// spelled holds the words of the list and their terms. 2 MB, made for the first word that
-// nobody has.
-var spelled = sync.OnceValue(func() map[string]bool {
-	words := map[string]bool{}
-	for line := range strings.Lines(englishText) {
-		if word := strings.TrimSpace(line); !strings.HasPrefix(word, "#") {
-			words[word] = true
+// spelled finds the words of the list by their hashes. 256 KiB, made for the first word that nobody has. It names places in
+// the list and no strings: a map of these is five times as large, and the collector looks at each of its words again and again.
+var spelled = sync.OnceValue(func() []uint32 {
+	places := make([]uint32, 1<<16)
+	for at := range wordsListed() {
+		i := spelledHash(englishText[at:][:strings.IndexByte(englishText[at:], '\n')])
+		for places[i] != 0 { // the list begins with its head, so that no word is at 0
+			i = (i + 1) % len(places)
+		}
+		places[i] = uint32(at)
+	}
+	return places
+})
+
+// wordsListed are the places at which words of the list begin.
+func wordsListed() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		at := 0
+		for line := range strings.Lines(englishText) {
+			if line[0] != '#' && !yield(at) {
+				return
+			}
+			at += len(line)
 		}
 	}
-	return words
-})
+}
+
+var spelledSeed = maphash.MakeSeed()
+
+func spelledHash(word string) int { return int(maphash.String(spelledSeed, word) % (1 << 16)) }
 
 // WellSpelled reports whether a word is English as it stands, and so no typing error: who
 // asks for a house does not mean a horse.
-func WellSpelled(word string) bool { return spelled()[word] }
+func WellSpelled(word string) bool {
+	places := spelled()
+	for i := spelledHash(word); places[i] != 0; i = (i + 1) % len(places) {
+		line := englishText[places[i]:]
+		if len(line) > len(word) && line[len(word)] == '\n' && line[:len(word)] == word {
+			return !strings.Contains(word, "\n")
+		}
+	}
+	return false
+}
 
 // Which typing errors are mended: one, two in words of so many letters.
 const (
@@ -103,14 +133,42 @@ func (m Mark) Within(other Mark) bool {
 	return other != 0 && other.letters() >= m.letters()+3 && m&mask&^other == 0
 }
 
+// Likely are the marks that this one is [Mark.Near] or [Mark.Within], with their places: of all words of a store few are.
+// The mark is of a word that is mended.
+func (m Mark) Likely(marks []Mark, edits int) iter.Seq2[int, Mark] {
+	const mask = 1<<markLetters - 1
+	letters := m.letters()
+	least, most := letters-edits, letters+edits
+	return func(yield func(int, Mark) bool) {
+		for i, other := range marks {
+			n := other.letters() // of what is no word 0, which is too few
+			if n < least {
+				continue
+			}
+			near := n <= most && bits.OnesCount32(uint32((m^other)&mask)) <= 2*edits
+			if (near || n >= letters+3 && m&mask&^other == 0) && !yield(i, other) {
+				return
+			}
+		}
+	}
+}
+
 // Distance is the number of typing errors between two words, at most most+1: a letter too
 // many, too few or another one, or two neighbours in each other's place.
 func Distance(a, b string, most int) int {
-	x, y := []rune(a), []rune(b)
+	var memory struct { // enough for what is mended, so that nothing is allocated for it
+		x, y [mostMisspelt]rune
+		rows [3][mostMisspelt + 1]int
+	}
+	x, y := appendLetters(memory.x[:0], a), appendLetters(memory.y[:0], b)
 	if len(x)-len(y) > most || len(y)-len(x) > most {
 		return most + 1
 	}
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	before, last, row := memory.rows[0][:], memory.rows[1][:], memory.rows[2][:]
+	if len(y) > mostMisspelt {
+		before, last, row = make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	}
+	before, last, row = before[:len(y)+1], last[:len(y)+1], row[:len(y)+1]
 	for j := range last {
 		last[j] = j
 	}
@@ -134,6 +192,13 @@ func Distance(a, b string, most int) int {
 		before, last, row = last, row, before
 	}
 	return min(last[len(y)], most+1)
+}
+
+func appendLetters(to []rune, word string) []rune {
+	for _, r := range word {
+		to = append(to, r)
+	}
+	return to
 }
 
 // Respell puts other words in the place of one, as it is folded, wherever a text has it: the likeliest, or all

@@ -1,7 +1,9 @@
 package retrieval
 
 import (
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,10 +69,80 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q within %q: %t", c.a, c.b, got)
 		}
 	}
-	for word, want := range map[string]bool{"house": true, "horse": true, "hosue": false, "": false, "#": false} {
+	for word, want := range map[string]bool{"house": true, "horse": true, "hosue": false, "": false, "#": false,
+		"aback": true, "zossimov": true, "aback\nabandon": false, "zossimov\n": false, "bandon": false,
+		"abandonedx": false} {
 		if WellSpelled(word) != want {
 			t.Errorf("%q is well spelled: %t", word, !want)
 		}
+	}
+}
+
+// Likely marks are those that are near or hold the word, of any words.
+func TestLikelyMarksAreNearOrWithin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	marks := []Mark{0}
+	for range 3000 {
+		word := make([]rune, rng.IntN(20))
+		for i := range word {
+			word[i] = 'a' + rune(rng.IntN(6))
+		}
+		marks = append(marks, MarkOf(string(word)))
+	}
+	near, within := 0, 0
+	for _, m := range marks {
+		if m.Edits() == 0 {
+			continue
+		}
+		want := map[int]Mark{}
+		for i, other := range marks {
+			isNear, isWithin := m.Near(other, m.Edits()), m.Within(other)
+			if isNear || isWithin {
+				want[i] = other
+			}
+			if isNear {
+				near++
+			} else if isWithin {
+				within++
+			}
+		}
+		if got := maps.Collect(m.Likely(marks, m.Edits())); !maps.Equal(got, want) {
+			t.Fatalf("%x: %d are likely; want %d", m, len(got), len(want))
+		}
+	}
+	if near < 1000 || within < 1000 {
+		t.Errorf("%d are near, %d hold a word", near, within)
+	}
+}
+
+// Every word of the list is found, and no line of its head.
+func TestEveryWordOfTheListIsWellSpelled(t *testing.T) {
+	words := 0
+	for line := range strings.Lines(englishText) {
+		word := strings.TrimSpace(line)
+		if head := strings.HasPrefix(word, "#"); WellSpelled(word) == head || word+"\n" != line {
+			t.Errorf("%q: it is in the head: %t", line, head)
+		} else if !head {
+			words++
+		}
+	}
+	if words < 28_000 {
+		t.Errorf("%d words", words)
+	}
+}
+
+// Typing errors are counted without memory of their own in words that are mended.
+func TestDistanceAllocatesNothing(t *testing.T) {
+	a, b := strings.Repeat("ä", mostMisspelt), strings.Repeat("ä", mostMisspelt-1)+"b"
+	if n := testing.AllocsPerRun(100, func() {
+		if Distance(a, b, 2) != 1 || Distance("hosue", "house", 1) != 1 {
+			t.Error("it counts wrong")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if n := Distance(a+b, b+a, 2); n != 2 {
+		t.Errorf("long words: %d errors", n)
 	}
 }
 

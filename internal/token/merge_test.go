@@ -168,13 +168,13 @@ func TestTablesAreMadeWhenTheyAreWorthIt(t *testing.T) {
 			t.Errorf("%s: no tables", name)
 		}
 		text := random(rng, []rune("abcdefgh"), 900)
-		if n := testing.AllocsPerRun(20, func() { c.countWords(text, new(int)) }); n > 0 {
+		if n := testing.AllocsPerRun(20, func() { c.countWords(c.open(), text, new(int)) }); n > 0 {
 			t.Errorf("%s: %.0f allocations", name, n)
 		}
 		if n, want := c.Count("a\xffb"+text), c.cutUp(nil, valid("a\xffb"+text)); n != want {
 			t.Errorf("%s: what is not UTF-8 has %d tokens, want %d", name, n, want)
 		}
-		c.countWords(random(rng, []rune("abc defgh"), 50_000), new(int)) // 5,500 words
+		c.countWords(c.open(), random(rng, []rune("abc defgh"), 50_000), new(int)) // 5,500 words
 		if n := filled(&c.open().known); n > 1000 {
 			t.Errorf("%s: %d words of a strange text are remembered", name, n)
 		}
@@ -189,5 +189,22 @@ func TestShortTextsAreNotRemembered(t *testing.T) {
 		if c.open().texts[i].said.Load() != 0 {
 			t.Fatal("a text of 512 bytes is remembered")
 		}
+	}
+}
+
+// Lines that were counted are not cut into tokens again where they stand among others, though their words are too long to be remembered.
+func TestKnownLinesAreNotCutAgain(t *testing.T) {
+	c := newCounter("o200k_base", o200kTokens, (*pieces).o200k) // without tables, so that it says what it cuts
+	text, sum := "", 0
+	for i := range 20 {
+		line := "- " + strings.Repeat(string(rune('A'+i)), longestWord+1) + "\n"
+		text, sum = text+line, sum+c.Count(line)
+	}
+	cut := c.cut.Load()
+	if n := c.Count(text); n != sum {
+		t.Errorf("%d tokens; the lines have %d", n, sum)
+	}
+	if n := c.cut.Load() - cut; n > 0 {
+		t.Errorf("%d bytes were cut", n)
 	}
 }

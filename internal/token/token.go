@@ -114,14 +114,14 @@ const shortLine = 32
 
 // countLines counts line by line. Lines are counted alone when it is chosen which of them to show, and then with others.
 func (c *Counter) countLines(text string) (n int) {
-	strange := 0
-	words := func(line string) int { return c.countWords(line, &strange) }
+	strange, o := 0, c.open()
+	words := func(line string) int { return c.countWords(o, line, &strange) }
 	for text != "" {
 		end := linesEnd(text)
 		if end < shortLine || end >= longText { // a long one is remembered if it is a text of its own
 			n += words(text[:end])
 		} else {
-			n += c.open().lines.remembered(text[:end], words)
+			n += o.lines.remembered(text[:end], words)
 		}
 		text = text[end:]
 	}
@@ -151,10 +151,10 @@ func linesEnd(text string) int {
 const strangeText = 4 << 10
 
 // countWords counts word by word. strange is how many bytes of new words were before, and becomes how many there are.
-func (c *Counter) countWords(text string, strange *int) (n int) {
+func (c *Counter) countWords(o *opened, text string, strange *int) (n int) {
 	for text != "" {
 		end := wordEnd(text)
-		tokens, known := c.countWord(text[:end])
+		tokens, known := c.countWord(o, text[:end])
 		n, text = n+tokens, text[end:]
 		if !known {
 			*strange += end
@@ -228,13 +228,12 @@ var byteClass = func() (of [256]uint8) {
 	return of
 }()
 
-func (c *Counter) countWord(text string) (tokens int, known bool) {
+func (c *Counter) countWord(o *opened, text string) (tokens int, known bool) {
 	if len(text) > longestWord {
 		return c.count(text), false
 	}
 	hash := maphash.String(seed, text)
-	all := &c.open().known
-	places := &all[hash%uint64(len(all))]
+	places := &o.known[hash%uint64(len(o.known))]
 	first := places[0].Load()
 	if first != 0 && first>>8 == hash>>8 {
 		return int(first & 0xff), true

@@ -64,6 +64,9 @@ func (f *file) briefs(
 	return err
 }
 
+// keyAfter is in the first byte of a key that has the slot behind which its page begins.
+const keyAfter = 1 << 2
+
 // listKey is all that a page of briefs depends on but the state of the file, and the moment, if it asks for one: with
 // time, such a page loses records and gets none. lasts: there is no more to it.
 func listKey(

@@ -134,7 +134,7 @@ func (f *file) lacking(
 	for i, at := range l.places {
 		missing[i] = loci.ID(ids[at])
 	}
-	l.ids = missing
+	l.ids, l.rows = missing, make([]rowcache.Row, 0, len(missing))
 	query, args := byIDs(takeFunction+"(?, r.n, "+columns+")", missing)
 	ask := func(number int64) (string, []any) { return query, append([]any{number}, args...) }
 	if err := f.taken(ctx, &l, ask); err != nil {

@@ -82,6 +82,7 @@ type file struct {
 	search  searchIndex
 	rows    *rowcache.File
 	last    atomic.Pointer[changedAt]
+	active  atomic.Pointer[activeIn]
 	shelf   shelf
 	scrub   scrubber
 	touched touched

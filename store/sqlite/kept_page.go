@@ -49,6 +49,33 @@ func (p *keptPage) add(row lentRow, room []byte) []byte {
 	return room
 }
 
+// withoutRows is the page of a key without rows of some numbers, rising, and nil where that is not all there is to it:
+// where one of them made room for another that is not known, or where the key may have a name from one of them.
+func withoutRows(key string, page []byte, gone []int64) []byte {
+	if key[0]&keyAfter != 0 {
+		return nil
+	}
+	out, from, at, left := []byte(nil), 0, 1, 0 // what is copied begins at from
+	for r := (keptRow{}); at < len(page); at += len(r.whole) {
+		r.next(page[at:])
+		if _, is := slices.BinarySearch(gone, r.number); !is {
+			left++
+			continue
+		}
+		if out == nil {
+			out = make([]byte, 0, len(page)-len(r.whole))
+		}
+		out, from = append(out, page[from:at]...), at+len(r.whole)
+	}
+	switch {
+	case left == 0 || from > 0 && page[0] == pageCut:
+		return nil
+	case from == 0:
+		return page
+	}
+	return append(out, page[from:]...)
+}
+
 // A keptRow is a row of a page.
 type keptRow struct {
 	number int64

@@ -362,7 +362,9 @@ func (f *file) truncateLog(ctx context.Context) error {
 	}
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		var busy, log, moved int
-		err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+		err := f.rows.Cut(func() error {
+			return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+		})
 		if err == nil && busy == 0 {
 			return nil
 		}

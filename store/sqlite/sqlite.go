@@ -90,7 +90,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		s.opts.IndexMemory = DefaultIndexMemory
 	}
 	s.budget, s.loaders = newBudget(s.opts.IndexMemory), aside.Turns()
-	s.pool = rowcache.NewPool(keptMemory)
+	s.pool = newPool(keptMemory)
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}

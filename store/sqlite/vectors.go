@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
+	"github.com/loci-memory/loci/store/internal/rowcache"
 )
 
 // space returns the number of a vector space, giving it one at first sight.
@@ -200,11 +201,42 @@ func (s *Store) ActiveSpace(ctx context.Context, t loci.Tenant) (space loci.Spac
 		return space, err
 	}
 	defer s.release(f)
+	space, err = f.activeSpace(ctx)
+	return space, f.translate("read the active space", err)
+}
+
+// An activeIn is the active space of a file in one of its states.
+type activeIn struct {
+	state rowcache.State
+	space loci.Space
+}
+
+// activeSpace is read where the file is not as it was when it was read last: each search asks for it.
+func (f *file) activeSpace(ctx context.Context) (space loci.Space, err error) {
+	now, known := f.rows.Look()
+	if last := f.active.Load(); known && last != nil && last.state == now {
+		return last.space, nil
+	}
 	err = f.readRow(ctx, selectActive, nil, &space.Model, &space.Dims)
 	if errors.Is(err, sql.ErrNoRows) {
-		return loci.Space{}, nil
+		space, err = loci.Space{}, nil
 	}
-	return space, f.translate("read the active space", err)
+	if then, still := f.rows.Look(); err == nil && known && still && then == now {
+		f.active.Store(&activeIn{now, space})
+	}
+	return space, err
+}
+
+// committedIn notes what the writer knows of the state that its commit has left the file in, so that nobody reads it.
+func (t *tx) committedIn(now rowcache.State) {
+	if t.seq != 0 {
+		t.f.last.Store(&changedAt{now, t.seq})
+	}
+	for space, number := range t.spaces {
+		if number == t.active {
+			t.f.active.Store(&activeIn{now, space})
+		}
+	}
 }
 
 const selectActive = "SELECT p.model, p.dims FROM meta m JOIN space p ON p.n = m.value WHERE m.key = 'active_space'"

@@ -19,6 +19,12 @@ import (
 // keptMemory is how many bytes of rows a store keeps, of all files together.
 const keptMemory = 6 << 20
 
+func newPool(limit int64) *rowcache.Pool {
+	p := rowcache.NewPool(limit)
+	p.Without = withoutRows
+	return p
+}
+
 // watchFunction has the connection that calls it tell a [rowcache.File], whose number it gets, what it changes.
 // It returns where the header lies; 0: nowhere.
 const watchFunction = "loci_watch"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/form"
@@ -125,15 +126,28 @@ func (w *wholeRows) readCore(c *lentColumns) {
 	r := &w.record
 	r.Namespace, r.Version, r.Live = w.namespace, c.integer().n, c.integer().n != 0
 	r.CreatedAt, r.ExpiresAt, r.UsedAt = c.time(), c.integer().milli(), c.integer().milli()
-	r.Text = w.text(c.bytes())
+	if text := c.bytes(); c.copied == nil {
+		r.Text = w.text(text)
+	} else { // those of what is kept, which nobody changes
+		r.Text = unsafe.String(unsafe.SliceData(text), len(text))
+	}
 	first := len(w.spans)
 	if w.spans = form.AppendSpans(w.spans, c.bytes()); len(w.spans) > first {
 		r.Passages = slices.Clip(w.spans[first:])
 	}
-	r.Attributes, r.Body = w.document(c.bytes()), w.document(c.bytes())
+	r.Attributes, r.Body = w.coreDocument(c), w.coreDocument(c)
 	r.Status = w.same(c.bytes())
 	r.Decay = loci.Decay{Confidence: c.number(), Rate: c.number(), From: c.integer().milli()}
 	r.EndsAt = c.integer().milli()
+}
+
+// coreDocument is JSON of a core record; nothing for none.
+func (w *wholeRows) coreDocument(c *lentColumns) []byte {
+	b := c.bytes()
+	if c.copied == nil || len(b) == 0 {
+		return w.document(b)
+	}
+	return b
 }
 
 // texts copies the texts of a record to one piece of memory.

@@ -312,8 +312,8 @@ func (t *tx) end() error {
 	}
 	t.f.rows.Committing()
 	err := t.exec("COMMIT")
-	if now, alone := t.f.rows.Committed(); alone && err == nil && t.seq != 0 {
-		t.f.last.Store(&changedAt{now, t.seq})
+	if now, alone := t.f.rows.Committed(); alone && err == nil {
+		t.committedIn(now)
 	}
 	return err
 }

@@ -70,17 +70,24 @@ func (s *search) match(x *Index, p *loci.Probe, limit int) ([]loci.Hit, error) {
 // newestFirst returns the hits, where they were made if that is one place: together they are large. at says of which
 // entry each is.
 func (s *search) newestFirst() (hits []loci.Hit, at []place) {
-	order := make([]int, len(s.made))
-	for i := range order {
-		order[i] = i
+	type made struct { // times are compared most often, and lie together
+		moment
+		at int
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		a, b := s.made[i], s.made[j]
-		if newer := b.CreatedAt.Compare(a.CreatedAt); newer != 0 {
-			return newer
+	sorted := make([]made, len(s.made))
+	for i, h := range s.made {
+		sorted[i] = made{momentOf(h.CreatedAt), i}
+	}
+	slices.SortFunc(sorted, func(a, b made) int {
+		if a.moment != b.moment {
+			return b.moment.compare(a.moment)
 		}
-		return bytes.Compare(a.ID[:], b.ID[:])
+		return bytes.Compare(s.made[a.at].ID[:], s.made[b.at].ID[:])
 	})
+	order := make([]int, len(sorted))
+	for i := range sorted {
+		order[i] = sorted[i].at
+	}
 	at = make([]place, len(order))
 	for n, i := range order {
 		at[n] = s.madeOf[i]

@@ -73,11 +73,8 @@ func (s *search) meantFor(word string, english bool) (out []meant) {
 	var near []meant
 	for i := range s.parts {
 		sh := &s.parts[i]
-		for n, other := range sh.allMarks() {
+		for n, other := range mark.Likely(sh.allMarks(), edits) {
 			within := mark.Within(other)
-			if !within && !mark.Near(other, edits) {
-				continue
-			}
 			spelling, term := sh.spelled(uint32(n))
 			if _, _, stem := retrieval.CutStem(spelling); stem || spelling == "" {
 				continue

@@ -125,7 +125,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		}
 		e := sh.seen(at.entry)
 		r := ranked{at: at, score: score, created: momentOf(e.created), id: e.id}
-		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
+		if t.full() && !r.before(t.worst()) || !isBest(sh, &e, n, score, by) {
 			return nil
 		}
 		if by.sees != nil && !by.sees(sh, n, score) {
@@ -139,7 +139,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 			return err
 		}
 		if t.push(r); t.full() {
-			least = t.heap[0].score
+			least = t.worst().score
 		}
 		return nil
 	}
@@ -147,6 +147,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		defer s.note(likely)()
 	}
 	rows, all, err := s.guess(limit, by)
+	t.inOrder = len(rows) > 0
 	for i := 0; err == nil && i < len(rows) && rows[i].score >= least; i++ {
 		err = take(rows[i].part, rows[i].passage, rows[i].score)
 	}
@@ -158,7 +159,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	}
 	if len(rows) > 0 {
 		s.unguessed.Store(unguessed)
-		t.heap, least = t.heap[:0], math.Inf(-1)
+		t.heap, t.inOrder, least = t.heap[:0], false, math.Inf(-1)
 	}
 	for _, at := range likely {
 		sh := &s.parts[at.part]

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,14 +22,20 @@ type moment struct{ seconds, nanoseconds int64 }
 
 func momentOf(t time.Time) moment { return moment{t.Unix(), int64(t.Nanosecond())} }
 
+func (a moment) compare(b moment) int {
+	if a.seconds != b.seconds {
+		return cmp.Compare(a.seconds, b.seconds)
+	}
+	return cmp.Compare(a.nanoseconds, b.nanoseconds)
+}
+
 // before is the order of results: by score, then newer first, then by id.
 func (r *ranked) before(other *ranked) bool {
 	if r.score != other.score {
 		return r.score > other.score
 	}
 	if r.created != other.created {
-		a, b := r.created, other.created
-		return a.seconds > b.seconds || a.seconds == b.seconds && a.nanoseconds > b.nanoseconds
+		return r.created.compare(other.created) > 0
 	}
 	return bytes.Compare(r.id[:], other.id[:]) < 0
 }
@@ -36,8 +43,29 @@ func (r *ranked) before(other *ranked) bool {
 // top keeps the limit best entries seen, in a heap with the worst of them in
 // front. It is written out because container/heap allocates for every entry.
 type top struct {
-	limit int
-	heap  []ranked
+	limit   int
+	heap    []ranked
+	inOrder bool // entries come with falling scores: the heap is a list, the best first
+}
+
+// worst is the one that a new entry takes the place of.
+func (t *top) worst() *ranked {
+	if t.inOrder {
+		return &t.heap[len(t.heap)-1]
+	}
+	return &t.heap[0]
+}
+
+// append adds an entry behind those that have a greater score, in place of the last one when the list is full.
+func (t *top) append(r ranked) {
+	if !t.full() {
+		t.heap = append(t.heap, r)
+	}
+	i := len(t.heap) - 1
+	for ; i > 0 && r.before(&t.heap[i-1]); i-- {
+		t.heap[i] = t.heap[i-1]
+	}
+	t.heap[i] = r
 }
 
 // full reports whether a new entry must be better than the worst one.
@@ -45,6 +73,10 @@ func (t *top) full() bool { return len(t.heap) == t.limit }
 
 // push adds an entry, in place of the worst one when the list is full.
 func (t *top) push(r ranked) {
+	if t.inOrder {
+		t.append(r)
+		return
+	}
 	if t.full() {
 		t.sink(&r)
 		return
@@ -80,19 +112,29 @@ func (t *top) sink(r *ranked) {
 
 // sorted returns the entries, best first. What is sorted are numbers: entries are large.
 func (t *top) sorted() []place {
-	order := make([]int, len(t.heap))
-	for i := range order {
-		order[i] = i
+	if t.inOrder {
+		places := make([]place, len(t.heap))
+		for i := range t.heap {
+			places[i] = t.heap[i].at
+		}
+		return places
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		if t.heap[i].before(&t.heap[j]) {
+	order := make([]row, len(t.heap))
+	for i := range order {
+		order[i] = row{score: t.heap[i].score, part: i}
+	}
+	slices.SortFunc(order, func(a, b row) int {
+		if a.score != b.score { // as most often
+			return cmp.Compare(b.score, a.score)
+		}
+		if t.heap[a.part].before(&t.heap[b.part]) {
 			return -1
 		}
 		return 1
 	})
 	places := make([]place, len(order))
-	for n, i := range order {
-		places[n] = t.heap[i].at
+	for n, r := range order {
+		places[n] = t.heap[r.part].at
 	}
 	return places
 }

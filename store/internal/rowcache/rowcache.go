@@ -7,6 +7,7 @@ package rowcache
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,8 +16,31 @@ import (
 // A State tells one state of a file from every other one.
 type State [12]uint32
 
-// changes is the place in a State of a number that each commit raises by one.
-const changes = 2
+// Places in a State of what SQLite's file format says is there.
+const (
+	changes = 2 // a number that each commit raises by one
+	frames  = 4 // in the log
+	sums    = 6 // of these, two
+	cuts    = 8 // a number that is raised by one where the log begins anew, big-endian, and one at random
+)
+
+// isCut reports whether one state became another one because the log was merged into the file and begun anew, and
+// nothing else: the file says the same.
+func isCut(before, after State) bool {
+	same := before
+	same[frames], same[cuts] = 0, bigEndian(bigEndian(before[cuts])+1)
+	for _, place := range []int{sums, sums + 1, cuts + 1, len(same) - 2, len(same) - 1} {
+		same[place] = after[place] // checksums, and what is at random
+	}
+	return same == after
+}
+
+// bigEndian is a number whose bytes lie as those of another one do, big-endian.
+func bigEndian(n uint32) uint32 {
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], n)
+	return binary.BigEndian.Uint32(b[:])
+}
 
 // An ID names a row for readers. Writers name it by its number.
 type ID [16]byte
@@ -40,6 +64,10 @@ const (
 
 // A Pool bounds what is kept of all files of a store together.
 type Pool struct {
+	// Without is a list without rows of some numbers, rising, in memory of its own if it has some of them. Nil: it is not
+	// to be kept, since what it or its key says may be that of one of them. Unless set, no list is kept when rows go.
+	Without func(key string, list []byte, gone []int64) []byte
+
 	limit int64
 	used  atomic.Int64
 
@@ -90,6 +118,7 @@ type File struct {
 	closed     bool
 	state      State // of all that is kept
 	committing bool  // a commit of this process may have changed it
+	cutting    int   // calls of Cut that run
 	at         map[ID]int
 	numbered   map[int64]int // the same, by the number of the row
 	rows       []row
@@ -102,11 +131,11 @@ type File struct {
 
 	// Of the transaction under way. The writer alone uses these.
 	touched []int64
-	all     bool // more was touched than these
-	listed  bool // what lists show was
-	gone    bool // a row is removed
-	hidden  bool // what is touched now is shown by no list
-	stood   bool // the state was known when it began
+	all     bool    // more was touched than these
+	listed  bool    // what lists show was
+	gone    []int64 // those that it has removed
+	hidden  bool    // what is touched now is shown by no list
+	stood   bool    // the state was known when it began
 }
 
 type row struct {
@@ -147,7 +176,9 @@ func (f *File) stands(mayDrop bool) (now State, known, stands bool) {
 	}
 	now, known = f.look()
 	if known && now != f.state && mayDrop {
-		f.drop()
+		if f.cutting == 0 || !isCut(f.state, now) {
+			f.drop()
+		}
 		f.state = now
 	}
 	return now, known, known && now == f.state
@@ -291,7 +322,7 @@ func (f *File) keepList(then State, key string, l *list) bool {
 
 // Begin is called when a transaction has the right to write: nobody else has it until it ends.
 func (f *File) Begin() {
-	f.touched, f.all, f.listed, f.gone = f.touched[:0], false, false, false
+	f.touched, f.all, f.listed, f.gone = f.touched[:0], false, false, f.gone[:0]
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stood = true
@@ -302,7 +333,9 @@ func (f *File) Begin() {
 
 // Removed says that the transaction has removed a row.
 func (f *File) Removed(number int64) {
-	f.gone = true
+	if len(f.gone) < maxTouched { // of more, nothing is kept
+		f.gone = append(f.gone, number)
+	}
 	f.Touched(number)
 }
 
@@ -358,14 +391,45 @@ func (f *File) Committed() (now State, alone bool) {
 			f.remove(at)
 		}
 	}
-	switch {
-	case !f.listed:
-	case f.gone: // nothing shows any part of it from now on
-		f.dropLists()
-	default:
+	if len(f.gone) > 0 { // nothing shows any part of it from now on
+		f.cutLists()
+	}
+	if f.listed {
 		f.listChanges()
 	}
 	return now, alone
+}
+
+// cutLists takes the rows that a commit has removed out of lists.
+func (f *File) cutLists() {
+	if f.pool.Without == nil {
+		f.dropLists()
+		return
+	}
+	slices.Sort(f.gone)
+	for key, l := range f.lists {
+		f.count(-l.cost(key))
+		if l.data = f.pool.Without(key, l.data, f.gone); l.data == nil {
+			delete(f.lists, key)
+			continue
+		}
+		f.count(l.cost(key))
+	}
+}
+
+// Cut runs what merges the log into the file and begins it anew: that changes the state of the file and not what it
+// says, so that what is kept stays, unless somebody commits meanwhile.
+func (f *File) Cut(run func() error) error {
+	f.mu.Lock()
+	_, _, _ = f.stands(true)
+	f.cutting++
+	f.mu.Unlock()
+	err := run()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, _, _ = f.stands(true) // a commit under way compares changes alone
+	f.cutting--
+	return err
 }
 
 // listChanges remembers which rows a commit touched, for as long as there are lists that do not show it.
