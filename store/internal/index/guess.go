@@ -42,7 +42,7 @@ func (s *search) guess(limit int, by signal) (rows []row, all bool, err error) {
 	for i := range s.parts {
 		sh := &s.parts[i]
 		if err := by.each(sh, &least, func(n uint32, score float64) error {
-			if score < least || by.sees != nil && !by.sees(sh, n, score) {
+			if score < least {
 				return nil
 			}
 			found = append(withRoom(found, least), row{score, i, n})

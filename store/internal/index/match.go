@@ -24,7 +24,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	s := searches.Get().(*search)
 	s.filter, s.load, s.unguessed = &f, load, &x.unguessed
-	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
+	s.skipFrom, s.readCost, s.guessFrom = x.skipFrom, x.readCost, x.guessFrom
 	hits, err := s.match(x, &p, limit)
 	if err == nil { // else it keeps what it has, as after a panic
 		s.again()
@@ -350,7 +350,7 @@ type search struct {
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 
-	coarseAbove, skipFrom, readCost, guessFrom int
+	skipFrom, readCost, guessFrom int
 	bm25
 
 	unguessed *atomic.Int32 // of the index
@@ -380,13 +380,8 @@ type search struct {
 	members []uint32 // memory for number
 }
 
-// Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all
-// compared with a query; it counts what is searched, which is the same in every store. sketchFrom
-// is how many vectors a segment has of which it keeps sketches.
-const (
-	coarseAbove = 50_000
-	sketchFrom  = 4096
-)
+// sketchFrom is how many vectors a segment has of which it keeps sketches, for a first pass (docs/adr/0178).
+const sketchFrom = 4096
 
 // sketch is what a segment keeps of vectors beside them.
 func (x *Index) sketch(m *vector.Matrix) []byte {
@@ -398,17 +393,14 @@ func (x *Index) sketch(m *vector.Matrix) []byte {
 
 // compare makes a vector the one that rows are scored by, each when it is looked at.
 func (s *search) compare(v []float32) {
-	query, passages := vector.NewQuery(v), 0
-	for i := range s.parts {
-		passages += s.parts[i].alive().passages
-	}
-	if passages > s.coarseAbove {
-		query.Coarsen()
-	}
+	query, sketched := vector.NewQuery(v), false
 	for i := range s.parts {
 		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
-			sh.query = query
+			sh.query, sketched = query, sketched || sh.matrix.Sketched()
 		}
+	}
+	if sketched {
+		query.Coarsen()
 	}
 }
 

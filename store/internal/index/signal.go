@@ -14,8 +14,7 @@ type signal struct {
 	// each yields the passages that it scores, those with less than *least may be left out.
 	each func(sh *scoring, least *float64, yield func(passage uint32, score float64) error) error
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
-	sees func(sh *scoring, passage uint32, score float64) bool // nil: all
-	rows bool                                                  // each yields cheaply, and may be called twice
+	rows bool // each yields cheaply, and may be called twice
 }
 
 // hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
@@ -75,10 +74,7 @@ var byVectors = signal{
 			return yield(sh.rows[row], float64(score))
 		})
 	},
-	of: (*scoring).similarity,
-	sees: func(sh *scoring, n uint32, score float64) bool {
-		return sh.matrix.Sees(sh.query, int(sh.passages[n].Row), float32(score))
-	},
+	of:   (*scoring).similarity,
 	rows: true,
 }
 
@@ -126,9 +122,6 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		e := sh.seen(at.entry)
 		r := ranked{at: at, score: score, created: momentOf(e.created), id: e.id}
 		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
-			return nil
-		}
-		if by.sees != nil && !by.sees(sh, n, score) {
 			return nil
 		}
 		if len(likely) > 0 && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
