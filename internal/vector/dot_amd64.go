@@ -59,8 +59,11 @@ func dotsAt(query []int16, rows []int8, list []int32, sums []int32) {
 		return
 	}
 	_ = sums[len(list)-1]
+	all := uint32(len(rows) / 256)
 	for _, row := range list { // what follows checks no bounds
-		_ = rows[int(row)*256 : (int(row)+1)*256]
+		if uint32(row) >= all {
+			panic("vector: a row that is not there")
+		}
 	}
 	dotsAt256AVX2(unsafe.SliceData(query), unsafe.SliceData(rows), unsafe.SliceData(list), unsafe.SliceData(sums), four)
 	dotsAtPortable(query, rows, list[four:], sums[four:])
@@ -104,10 +107,14 @@ func (f *first) likely(sums []int32, scales []float32, least float64) uint64 {
 //go:noescape
 func likelyAVX2(sums *int32, scales *float32, count int, by *first) uint64
 
-// prefetch says that a row is about to be read.
-func prefetch(row []int8) { prefetchLines(unsafe.SliceData(row), len(row)) }
+// prefetch says that rows are about to be read. Where there are none is no fault.
+func prefetch(rows []int8, dims int, list []int32) {
+	if len(list) > 0 {
+		prefetchLines(unsafe.SliceData(rows), dims, unsafe.SliceData(list), len(list))
+	}
+}
 
-// prefetchLines asks for n bytes from memory, without a fault where there are none.
+// prefetchLines works on rows of so many bytes.
 //
 //go:noescape
-func prefetchLines(row *int8, n int)
+func prefetchLines(rows *int8, dims int, list *int32, count int)

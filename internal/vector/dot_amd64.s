@@ -333,14 +333,26 @@ eight:
 	VZEROUPPER
 	RET
 
-// func prefetchLines(row *int8, n int)
-TEXT ·prefetchLines(SB), NOSPLIT, $0-16
-	MOVQ row+0(FP), SI
-	MOVQ n+8(FP), CX
+// func prefetchLines(rows *int8, dims int, list *int32, count int)
+TEXT ·prefetchLines(SB), NOSPLIT, $0-32
+	MOVQ rows+0(FP), R8
+	MOVQ dims+8(FP), R9
+	MOVQ list+16(FP), R10
+	MOVQ count+24(FP), R13
+
+row:
+	MOVLQSX (R10), SI
+	IMULQ   R9, SI
+	ADDQ    R8, SI
+	MOVQ    R9, CX
 
 line:
 	PREFETCHT0 (SI)
-	ADDQ       $64, SI
-	SUBQ       $64, CX
+	PREFETCHT0 64(SI)
+	ADDQ       $128, SI
+	SUBQ       $128, CX
 	JGT        line
+	ADDQ       $4, R10
+	DECQ       R13
+	JNZ        row
 	RET

@@ -21,4 +21,4 @@ func (*first) likely(sums []int32, _ []float32, _ float64) uint64 {
 	return math.MaxUint64 >> (64 - len(sums))
 }
 
-func prefetch([]int8) {}
+func prefetch([]int8, int, []int32) {}

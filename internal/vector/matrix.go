@@ -19,8 +19,8 @@ type Matrix struct {
 	dims   int
 	codes  []int8 // row by row, so that a scan reads memory in order
 	scales []float32
-	sketch *sketch      // nil: there is none
-	look   func([]byte) // see [Matrix.Look]; nil: nothing is to be looked at
+	sketch *sketch // nil: there is none
+	looker Looker  // see [Matrix.Look]; nil: nothing is to be looked at
 }
 
 // New makes an empty matrix of vectors with dims dimensions, 1 to [MaxDims]; any
@@ -46,9 +46,14 @@ func Of(dims int, scales []float32, codes []int8) *Matrix {
 // Sketched reports whether a coarse query asks a sketch of the matrix first.
 func (m *Matrix) Sketched() bool { return m.sketch != nil }
 
-// Look has look called with the bytes of rows before they are read, each time, and once with those of the sketch:
-// where they lie in a file, to see whether they are what was written.
-func (m *Matrix) Look(look func([]byte)) { m.look = look }
+// A Looker looks at bytes that lie in a file, to see whether they are what was written.
+type Looker interface {
+	Check(b []byte)
+	CheckEach(b []byte, size int, numbers []int32) // of pieces of a size, those of some numbers, from 0
+}
+
+// Look has a looker called with the bytes of rows before they are read, each time, and once with those of the sketch.
+func (m *Matrix) Look(l Looker) { m.looker = l }
 
 // Raw returns the rows as they lie, for [Of]; nobody has looked at them.
 func (m *Matrix) Raw() (scales []float32, codes []int8) { return m.scales, m.codes }
@@ -116,10 +121,14 @@ func (m *Matrix) row(row int) []int8 { return m.rows(row, 1) }
 // rows are some from one on.
 func (m *Matrix) rows(first, n int) []int8 {
 	codes := m.codes[first*m.dims : (first+n)*m.dims]
-	if m.look != nil {
-		m.look(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes)))
+	if m.looker != nil {
+		m.looker.Check(bytesOf(codes))
 	}
 	return codes
+}
+
+func bytesOf(codes []int8) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes))
 }
 
 // Above calls visit for each row whose score is at least *least, in order. visit may raise
@@ -165,47 +174,42 @@ func (m *Matrix) aboveCoarse(q *Query, least *float64, visit func(row int, score
 	var a asking
 	q.turned.ask(m.sketch, q.scale, &a)
 	var memory [mostWaiting]int32
-	var maskMemory [sketchesAtOnce]uint64
-	waiting, size := memory[:0], sketchBlock(m.dims)
-	for first, masks := 0, maskMemory[:1]; first < len(m.scales); {
+	var masks [sketchesAtOnce]uint64
+	waiting, size, rows := 0, sketchBlock(m.dims), len(m.scales)
+	for first, n := 0, 1; first < rows; n = sketchesAtOnce {
 		a.aim(*least)
-		masks = masks[:min(len(masks), (len(m.scales)-first+blockRows-1)/blockRows)]
-		mayReach(m.sketch.blocks[first/blockRows*size:], m.dims, &a, masks)
-		if left := len(m.scales) - first; left < len(masks)*blockRows {
-			masks[left/blockRows] &= 1<<(left%blockRows) - 1
+		n = min(n, (rows-first+blockRows-1)/blockRows)
+		mayReach(m.sketch.blocks[first/blockRows*size:], m.dims, &a, masks[:n])
+		if left := rows - first; left < n*blockRows {
+			masks[n-1] &= 1<<(left%blockRows) - 1
 		}
-		for n, mask := range masks {
+		from := waiting
+		for _, mask := range masks[:n] {
 			for ; mask != 0; mask &= mask - 1 {
-				row := first + n*blockRows + bits.TrailingZeros64(mask)
-				prefetch(m.codes[row*m.dims : (row+1)*m.dims])
-				waiting = append(waiting, int32(row))
+				memory[waiting] = int32(first + bits.TrailingZeros64(mask))
+				waiting++
 			}
+			first += blockRows
 		}
-		first += len(masks) * blockRows
-		masks = maskMemory[:]
-		if len(waiting) >= waitFor {
-			if err := m.visitEach(q, waiting, least, visit); err != nil {
-				return err
-			}
-			if len(waiting) >= blockRows/2 { // what a row must reach goes up
-				masks = maskMemory[:1]
-			}
-			waiting = waiting[:0]
+		prefetch(m.codes, m.dims, memory[from:waiting])
+		if waiting < waitFor {
+			continue
 		}
+		if err := m.visitEach(q, memory[:waiting], least, visit); err != nil {
+			return err
+		}
+		waiting = 0
 	}
-	return m.visitEach(q, waiting, least, visit)
+	return m.visitEach(q, memory[:waiting], least, visit)
 }
 
 // visitEach calls visit for the rows of a list that score at least *least.
 func (m *Matrix) visitEach(q *Query, rows []int32, least *float64, visit func(row int, score float32) error) error {
-	if m.look != nil {
-		for _, row := range rows {
-			m.row(int(row))
-		}
+	if m.looker != nil {
+		m.looker.CheckEach(bytesOf(m.codes), m.dims, rows)
 	}
-	var memory [mostWaiting]int32
-	sums := memory[:len(rows)]
-	dotsAt(q.codes, m.codes, rows, sums)
+	var sums [mostWaiting]int32
+	dotsAt(q.codes, m.codes, rows, sums[:len(rows)])
 	for i, row := range rows {
 		score := m.score(q, sums[i], int(row))
 		if float64(score) < *least {

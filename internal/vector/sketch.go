@@ -132,8 +132,8 @@ func (m *Matrix) Use(b []byte) {
 // lookAtSketch looks at the bytes before any of them is used.
 func (m *Matrix) lookAtSketch() {
 	if s := m.sketch; !s.looked.Load() {
-		if m.look != nil {
-			m.look(s.bytes)
+		if m.looker != nil {
+			m.looker.Check(s.bytes)
 		}
 		s.longest = math.Float32frombits(binary.LittleEndian.Uint32(s.bytes[longestAt:]))
 		s.looked.Store(true)
@@ -187,17 +187,21 @@ func (q *Query) Coarsen() {
 // ask makes the query one for a sketch. The conversions forbid to fuse steps: it is the same on every processor.
 func (t *turned) ask(s *sketch, scale float64, a *asking) {
 	along, dims, root := 0.0, float64(len(t.y)), math.Sqrt(float64(len(t.y)))
-	for i, m := range s.mean {
-		along += float64(t.y[i] * float64(m))
+	y, rest, codes := t.y, t.rest[:len(t.y)], t.codes[:len(t.y)]
+	mean := s.mean[:len(y)]
+	for i, m := range mean {
+		along += float64(y[i] * float64(m))
 	}
-	square, most, sum := 0.0, 0.0, 0.0
-	for i, m := range s.mean {
-		v := t.y[i] - float64(along*float64(m))
-		t.rest[i] = v
-		square += float64(v * v)
-		if sum += math.Abs(v); i%stepDims == stepDims-1 {
-			most, sum = max(most, sum), 0
+	square, most := 0.0, 0.0
+	for at := 0; at+stepDims <= len(y); at += stepDims {
+		y, mean, rest, sum := y[at:at+stepDims], mean[at:at+stepDims], rest[at:at+stepDims], 0.0
+		for i, m := range mean {
+			v := y[i] - float64(along*float64(m))
+			rest[i] = v
+			square += float64(v * v)
+			sum += math.Abs(v)
 		}
+		most = max(most, sum)
 	}
 	// What a step adds up to has one byte. Each of its numbers may be rounded up by a half.
 	step := most / (255.0/3 - stepDims/2)
@@ -205,10 +209,11 @@ func (t *turned) ask(s *sketch, scale float64, a *asking) {
 		step = 1
 	}
 	lost, all := 0.0, int32(0)
-	for i, v := range t.rest {
+	for i, v := range rest {
 		rounded := float64(v/step+toEven) - toEven
-		t.codes[i] = int32(rounded)
-		all += max(t.codes[i], -t.codes[i])
+		n := int32(rounded)
+		codes[i] = n
+		all += max(n, -n)
 		e := v - float64(rounded*step)
 		lost += float64(e * e)
 	}
@@ -230,20 +235,24 @@ func (t *turned) ask(s *sketch, scale float64, a *asking) {
 // fill makes the table: what the query gives for each code of two dimensions, and three times the size of what is
 // negative, so that nothing in it is.
 func (t *turned) fill(table []byte) {
-	for i := 0; i < len(t.codes); i += 2 {
-		a, b := steps(t.codes[i]), steps(t.codes[i+1])
-		for high := range uint32(4) {
-			binary.LittleEndian.PutUint32(table[8*i+int(4*high):], a+b>>(8*high)&0xff*0x01010101)
+	for c := t.codes; len(c) >= 2 && len(table) >= 16; c, table = c[2:], table[16:] {
+		first, more := steps(c[0]), uint64(max(c[1], -c[1]))*0x01010101
+		first |= first << 32
+		low, high := more<<32, 2*more+3*more<<32 // for the second code 0 and 1, and for 2 and 3
+		if c[1] < 0 {
+			low, high = 3*more+2*more<<32, more
 		}
+		binary.LittleEndian.PutUint64(table, first+low)
+		binary.LittleEndian.PutUint64(table[8:], first+high)
 	}
 }
 
 // steps are what a number gives for the codes 0 to 3, each in a byte, the least of them 0.
-func steps(n int32) uint32 {
+func steps(n int32) uint64 {
 	if n < 0 {
-		return uint32(-n) * 0x00010203
+		return uint64(-n) * 0x00010203
 	}
-	return uint32(n) * 0x03020100
+	return uint64(n) * 0x03020100
 }
 
 // rotation turns vectors of integers. A turned one is longer by the root of the dimensions.

@@ -124,7 +124,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if t.full() && !r.before(&t.heap[0]) || !isBest(sh, &e, n, score, by) {
 			return nil
 		}
-		if len(likely) > 0 && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
+		if len(likely) > 0 && sh.isLikely(at.entry) {
 			if begun {
 				return nil // it was taken or refused
 			} // what is likely came out of another list of this search: the filter selects it
@@ -139,7 +139,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	if len(likely) > 0 {
 		defer s.note(likely)()
 	}
-	rows, all, err := s.guess(limit, by)
+	rows, all, err := s.guess(limit, by, likely)
 	for i := 0; err == nil && i < len(rows) && rows[i].score >= least; i++ {
 		err = take(rows[i].part, rows[i].passage, rows[i].score)
 	}
@@ -173,6 +173,9 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	}
 	return t.sorted(), nil
 }
+
+// isLikely reports whether an entry is noted.
+func (sh *scoring) isLikely(entry uint32) bool { return sh.likely[entry/64]&(1<<(entry%64)) != 0 }
 
 // note notes entries in the memory of their parts, until the function that it returns is called.
 func (s *search) note(entries []place) (forget func()) {
