@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-var hasAVX2 = cpu.X86.HasAVX2
+var hasAVX2, hasAVX512 = cpu.X86.HasAVX2, cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW
 
 // dot returns the sum of the products of two vectors of equal length.
 func dot(query []int16, row []int8) int32 {
@@ -81,8 +81,18 @@ func mayReach(blocks []byte, dims int, a *asking, masks []uint64) {
 		return
 	}
 	_ = blocks[len(masks)*sketchBlock(dims)-1] // what follows checks no bounds
-	mayReachAVX2(unsafe.SliceData(blocks), dims/stepDims, &a.table[0], &a.bounds, unsafe.SliceData(masks), len(masks))
+	first, steps, bits := unsafe.SliceData(blocks), dims/stepDims, unsafe.SliceData(masks)
+	if hasAVX512 {
+		mayReachAVX512(first, steps, &a.table[0], &a.bounds, bits, len(masks))
+		return
+	}
+	mayReachAVX2(first, steps, &a.table[0], &a.bounds, bits, len(masks))
 }
+
+// mayReachAVX512 is mayReachAVX2 of all rows of a block at once.
+//
+//go:noescape
+func mayReachAVX512(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
 
 // mayReachAVX2 works on sketches of so many steps. There is one block at least.
 //

@@ -299,6 +299,90 @@ step:
 	VZEROUPPER
 	RET
 
+// WIDE is PAIR of 64 rows.
+#define WIDE(at, low, high) \
+	VPANDQ  at(DI), Z15, Z13    \
+	VPSRLW  $4, at(DI), Z14     \
+	VPANDQ  Z15, Z14, Z14       \
+	VPSHUFB Z13, low, Z13       \
+	VPSHUFB Z14, high, Z14
+
+// WIDER is MORE of 64 rows.
+#define WIDER(at, low, high) \
+	WIDE(at, low, high)   \
+	VPADDB Z13, Z4, Z4    \
+	VPADDB Z14, Z4, Z4
+
+// func mayReachAVX512(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
+TEXT ·mayReachAVX512(SB), NOSPLIT, $0-48
+	MOVQ       blocks+0(FP), DI
+	MOVQ       steps+8(FP), R10
+	MOVQ       table+16(FP), R8
+	MOVQ       by+24(FP), R9
+	MOVQ       masks+32(FP), R12
+	MOVQ       count+40(FP), R13
+	VPTERNLOGD $0xff, Z15, Z15, Z15
+	VPSRLW     $12, Z15, Z15
+	VPACKUSWB  Z15, Z15, Z15 // 15 of 8 bits
+
+block:
+	MOVQ   R8, SI
+	MOVQ   R10, CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+
+step:
+	VBROADCASTI32X4 (SI), Z5
+	VBROADCASTI32X4 16(SI), Z6
+	VBROADCASTI32X4 32(SI), Z7
+	VBROADCASTI32X4 48(SI), Z8
+	VBROADCASTI32X4 64(SI), Z9
+	VBROADCASTI32X4 80(SI), Z10
+	VBROADCASTI32X4 96(SI), Z11
+	VBROADCASTI32X4 112(SI), Z12
+	WIDE(0, Z5, Z6)
+	VPADDB Z13, Z14, Z4
+	WIDER(64, Z7, Z8)
+	WIDER(128, Z9, Z10)
+	WIDER(192, Z11, Z12)
+	VPSRLW $8, Z4, Z13
+	VPADDW Z4, Z0, Z0
+	VPADDW Z13, Z1, Z1
+	ADDQ   $256, DI
+	SUBQ   $-128, SI
+	DECQ   CX
+	JNZ    step
+
+	VBROADCASTSS (R9), Y8
+	VBROADCASTSS 4(R9), Y9
+	VBROADCASTSS 8(R9), Y10
+	VBROADCASTSS 12(R9), Y11
+	VBROADCASTSS 16(R9), Y12
+	VEXTRACTI64X4 $1, Z0, Y2
+	VEXTRACTI64X4 $1, Z1, Y3
+	XORQ         AX, AX
+	SORT(Y0, Y1)
+	EIGHT(X4, 0)
+	EIGHT(X5, 8)
+	VEXTRACTI128 $1, Y4, X4
+	EIGHT(X4, 16)
+	VEXTRACTI128 $1, Y5, X5
+	EIGHT(X5, 24)
+	SORT(Y2, Y3)
+	EIGHT(X4, 32)
+	EIGHT(X5, 40)
+	VEXTRACTI128 $1, Y4, X4
+	EIGHT(X4, 48)
+	VEXTRACTI128 $1, Y5, X5
+	EIGHT(X5, 56)
+	MOVQ         AX, (R12)
+	ADDQ         $768, DI
+	ADDQ         $8, R12
+	DECQ         R13
+	JNZ          block
+	VZEROUPPER
+	RET
+
 // func likelyAVX2(sums *int32, scales *float32, count int, by *first) uint64
 //
 // It computes in float32 what a score is in float64, each step rounded up by more than a float32

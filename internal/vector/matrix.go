@@ -171,15 +171,14 @@ const (
 // aboveCoarse is Above by sketches first.
 func (m *Matrix) aboveCoarse(q *Query, least *float64, visit func(row int, score float32) error) error {
 	m.lookAtSketch()
-	var a asking
-	q.turned.ask(m.sketch, q.scale, &a)
-	var memory [mostWaiting]int32
+	a, memory := &q.turned.asking, &q.turned.waiting
+	q.turned.ask(m.sketch, q.scale, a)
 	var masks [sketchesAtOnce]uint64
 	waiting, size, rows := 0, sketchBlock(m.dims), len(m.scales)
 	for first, n := 0, 1; first < rows; n = sketchesAtOnce {
 		a.aim(*least)
 		n = min(n, (rows-first+blockRows-1)/blockRows)
-		mayReach(m.sketch.blocks[first/blockRows*size:], m.dims, &a, masks[:n])
+		mayReach(m.sketch.blocks[first/blockRows*size:], m.dims, a, masks[:n])
 		if left := rows - first; left < n*blockRows {
 			masks[n-1] &= 1<<(left%blockRows) - 1
 		}

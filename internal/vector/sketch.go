@@ -160,6 +160,9 @@ type turned struct {
 	rest   []float64 // memory
 	codes  []int32   // memory
 	length float64   // longer by the root of the dimensions
+
+	asking  asking             // memory
+	waiting [mostWaiting]int32 // memory for [Matrix.aboveCoarse]
 }
 
 // Coarsen makes the query one that asks sketches first, where a matrix has them.
