@@ -32,7 +32,7 @@ func TestSketchesMakeNoDifference(t *testing.T) {
 		topics[i] = near(-1, 1)
 	}
 	heap, shelved := New(wide), New(wide)
-	shelved.sketchFrom = 1000
+	shelved.sketchFrom, shelved.coarseAbove = 1000, 0
 	indexes := []*Index{heap, shelved}
 	for _, x := range indexes {
 		x.AddShard(key)

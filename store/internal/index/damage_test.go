@@ -43,6 +43,7 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 	}
 	search := func(tags []string, p loci.Probe) func(y *Index) {
 		return func(y *Index) {
+			y.coarseAbove = 0
 			f := loci.Filter{Within: []loci.Namespace{here}, Tags: tags}
 			if _, err := y.Match(p, f, 40, nil); err != nil {
 				t.Error(err)

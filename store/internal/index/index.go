@@ -39,7 +39,7 @@ type Index struct {
 
 	gatherings *gatherings
 
-	sketchFrom, skipFrom, readCost, guessFrom int // see the bounds
+	coarseAbove, sketchFrom, skipFrom, readCost, guessFrom int // see the bounds
 
 	unguessed atomic.Int32 // lists that are to be made without a guess
 }
@@ -47,7 +47,8 @@ type Index struct {
 // New makes an empty index for vectors of a space; the zero space means none.
 func New(space loci.Space) *Index {
 	return &Index{space: space, shards: map[Key]*shard{}, gatherings: newGatherings(),
-		sketchFrom: sketchFrom, skipFrom: skipFrom, readCost: readCost, guessFrom: guessFrom}
+		coarseAbove: coarseAbove, sketchFrom: sketchFrom, skipFrom: skipFrom, readCost: readCost,
+		guessFrom: guessFrom}
 }
 
 // Space returns the space whose vectors the index holds.

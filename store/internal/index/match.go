@@ -24,7 +24,7 @@ func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]lo
 	}
 	s := searches.Get().(*search)
 	s.filter, s.load, s.unguessed = &f, load, &x.unguessed
-	s.skipFrom, s.readCost, s.guessFrom = x.skipFrom, x.readCost, x.guessFrom
+	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
 	hits, err := s.match(x, &p, limit)
 	if err == nil { // else it keeps what it has, as after a panic
 		s.again()
@@ -350,7 +350,7 @@ type search struct {
 	checked   map[place]bool // outcome of the filter on attributes
 	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
 
-	skipFrom, readCost, guessFrom int
+	coarseAbove, skipFrom, readCost, guessFrom int
 	bm25
 
 	unguessed *atomic.Int32 // of the index
@@ -380,8 +380,13 @@ type search struct {
 	members []uint32 // memory for number
 }
 
-// sketchFrom is how many vectors a segment has of which it keeps sketches, for a first pass (docs/adr/0178).
-const sketchFrom = 4096
+// Bounds of a first pass over sketches (docs/adr/0178). sketchFrom is how many vectors a segment has of which it keeps
+// sketches, and coarseAbove is how many there are in all where it pays to ask them: fewer lie in a cache. What is
+// found does not depend on either.
+const (
+	sketchFrom  = 4096
+	coarseAbove = 25_000
+)
 
 // sketch is what a segment keeps of vectors beside them.
 func (x *Index) sketch(m *vector.Matrix) []byte {
@@ -393,13 +398,15 @@ func (x *Index) sketch(m *vector.Matrix) []byte {
 
 // compare makes a vector the one that rows are scored by, each when it is looked at.
 func (s *search) compare(v []float32) {
-	query, sketched := vector.NewQuery(v), false
+	query, sketched := vector.NewQuery(v), 0
 	for i := range s.parts {
 		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
-			sh.query, sketched = query, sketched || sh.matrix.Sketched()
+			if sh.query = query; sh.matrix.Sketched() {
+				sketched += sh.matrix.Len()
+			}
 		}
 	}
-	if sketched {
+	if sketched > s.coarseAbove {
 		query.Coarsen()
 	}
 }
