@@ -58,7 +58,7 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 		sees []string
 	}{
 		{"vectors", search([]string{"here"}, loci.Probe{Vector: v, Space: wide}), []string{"codes"}},
-		{"sketch", search(nil, loci.Probe{Vector: v, Space: wide}), []string{"sketch"}},
+		{"sketch", search(nil, loci.Probe{Vector: v, Space: wide}), []string{"sketch", "codes"}},
 		{"merge", func(y *Index) { y.Thaw(key, 0) }, []string{"codes"}},
 	} {
 		if y, _ := attach(whole); seesDamage(t, y, c.use) {
