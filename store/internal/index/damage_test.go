@@ -41,11 +41,11 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 		y.Attach(key, g, nil, nil)
 		return y, g
 	}
-	search := func(tags []string, p loci.Probe) func(y *Index) {
+	search := func(limit int, tags []string, p loci.Probe) func(y *Index) {
 		return func(y *Index) {
 			y.coarseAbove = 0
 			f := loci.Filter{Within: []loci.Namespace{here}, Tags: tags}
-			if _, err := y.Match(p, f, 40, nil); err != nil {
+			if _, err := y.Match(p, f, limit, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -57,8 +57,8 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 		use  func(y *Index)
 		sees []string
 	}{
-		{"vectors", search([]string{"here"}, loci.Probe{Vector: v, Space: wide}), []string{"codes"}},
-		{"sketch", search(nil, loci.Probe{Vector: v, Space: wide}), []string{"sketch", "codes"}},
+		{"vectors", search(40, []string{"here"}, loci.Probe{Vector: v, Space: wide}), []string{"codes"}},
+		{"sketch", search(1, nil, loci.Probe{Vector: v, Space: wide}), []string{"sketch", "codes"}},
 		{"merge", func(y *Index) { y.Thaw(key, 0) }, []string{"codes"}},
 	} {
 		if y, _ := attach(whole); seesDamage(t, y, c.use) {
