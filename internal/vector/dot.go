@@ -23,3 +23,11 @@ func dotsPortable(query []int16, rows []int8, sums []int32) {
 		sums[i] = dotPortable(query, rows[i*len(query):(i+1)*len(query)])
 	}
 }
+
+// dotsAtPortable writes the sum of the products of the query with each row that is listed.
+func dotsAtPortable(query []int16, rows []int8, list []int32, sums []int32) {
+	dims := len(query)
+	for i, row := range list {
+		sums[i] = dot(query, rows[int(row)*dims:(int(row)+1)*dims])
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-var hasAVX2 = cpu.X86.HasAVX2
+var hasAVX2, hasAVX512 = cpu.X86.HasAVX2, cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW
 
 // dot returns the sum of the products of two vectors of equal length.
 func dot(query []int16, row []int8) int32 {
@@ -51,59 +51,80 @@ func dotsAVX2(query *int16, rows *int8, n, stride int, sums *int32, count int)
 //go:noescape
 func dots256AVX2(query *int16, rows *int8, sums *int32, count int)
 
-// products writes the sum of the products of the query, of [sketches] dimensions, with the codes
-// of each sketch.
-func products(query []int8, codes []byte, sums []int32) {
-	if !hasAVX2 || len(sums) == 0 {
-		productsPortable(query, codes, sums)
+// dotsAt writes the sum of the products of the query with each row that is listed.
+func dotsAt(query []int16, rows []int8, list []int32, sums []int32) {
+	four := len(list) &^ 3
+	if !hasAVX2 || len(query) != 256 || four == 0 {
+		dotsAtPortable(query, rows, list, sums)
 		return
 	}
-	n := len(query) / 4
-	codes = codes[:n*len(sums)] // what follows checks no bounds
-	done := 0
-	if n == 64 {
-		if done = len(sums) &^ 3; done > 0 {
-			products64AVX2(unsafe.SliceData(query), unsafe.SliceData(codes), unsafe.SliceData(sums), done)
-		}
-		if done == len(sums) {
-			return
+	_ = sums[len(list)-1]
+	all := uint32(len(rows) / 256)
+	for _, row := range list { // what follows checks no bounds
+		if uint32(row) >= all {
+			panic("vector: a row that is not there")
 		}
 	}
-	productsAVX2(unsafe.SliceData(query), &codes[n*done], n, &sums[done], len(sums)-done)
+	dotsAt256AVX2(unsafe.SliceData(query), unsafe.SliceData(rows), unsafe.SliceData(list), unsafe.SliceData(sums), four)
+	dotsAtPortable(query, rows, list[four:], sums[four:])
 }
 
-// productsAVX2 works on sketches of n bytes, a multiple of 32, at most 256. There is one at least.
+// dotsAt256AVX2 is dots256AVX2 of rows that are listed.
 //
 //go:noescape
-func productsAVX2(query *int8, codes *byte, n int, sums *int32, count int)
+func dotsAt256AVX2(query *int16, rows *int8, list *int32, sums *int32, count int)
 
-// products64AVX2 works on sketches of 64 bytes; there are four, or a multiple of that.
+// mayReach writes a bit for each row of some blocks of a sketch that may reach what it must.
+func mayReach(blocks []byte, dims int, a *asking, masks []uint64) {
+	if !hasAVX2 {
+		mayReachPortable(blocks, dims, a, masks)
+		return
+	}
+	_ = blocks[len(masks)*sketchBlock(dims)-1] // what follows checks no bounds
+	first, steps, bits := unsafe.SliceData(blocks), dims/stepDims, unsafe.SliceData(masks)
+	if hasAVX512 {
+		mayReachAVX512(first, steps, &a.table[0], &a.bounds, bits, len(masks))
+		return
+	}
+	mayReachAVX2(first, steps, &a.table[0], &a.bounds, bits, len(masks))
+}
+
+// mayReachAVX512 is mayReachAVX2 of all rows of a block at once.
 //
 //go:noescape
-func products64AVX2(query *int8, codes *byte, sums *int32, count int)
+func mayReachAVX512(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
 
-// likely has a bit for each row, of at most 64, that [coarse.most] may give as much as least, and for some others.
-func (c *coarse) likely(sums []int32, factors, spreads []float32, least float64) uint64 {
+// mayReachAVX2 works on sketches of so many steps. There is one block at least.
+//
+//go:noescape
+func mayReachAVX2(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
+
+// likely has a bit for each row, of at most 64, whose score may be as much as least, and for some others.
+func (f *first) likely(sums []int32, scales []float32, least float64) uint64 {
 	whole := len(sums) &^ 7
-	if !hasAVX2 || whole == 0 || !c.narrow || !(least > leastNarrow && least < mostNarrow) {
+	if !hasAVX2 || whole == 0 || !f.narrow || !(least > leastFirst && least < mostFirst) {
 		return math.MaxUint64 >> (64 - len(sums))
 	}
-	by := c.bounds
-	by.least = float32(least * (1 - roundedOff))
-	_, _ = factors[whole-1], spreads[whole-1] // what follows checks no bounds
-	bits := likelyAVX2(unsafe.SliceData(sums), unsafe.SliceData(factors), unsafe.SliceData(spreads), whole, &by)
+	by := *f
+	by.least = float32(least * (1 - firstOff))
+	_ = scales[whole-1] // what follows checks no bounds
+	bits := likelyAVX2(unsafe.SliceData(sums), unsafe.SliceData(scales), whole, &by)
 	return bits | math.MaxUint64>>(64-len(sums))&^(1<<whole-1)
 }
 
 // likelyAVX2 looks at count rows, a multiple of 8, at most 64.
 //
 //go:noescape
-func likelyAVX2(sums *int32, factors, spreads *float32, count int, by *bounds) uint64
+func likelyAVX2(sums *int32, scales *float32, count int, by *first) uint64
 
-// prefetch says that a row is about to be read.
-func prefetch(row []int8) { prefetchLines(unsafe.SliceData(row), len(row)) }
+// prefetch says that rows are about to be read. Where there are none is no fault.
+func prefetch(rows []int8, dims int, list []int32) {
+	if len(list) > 0 {
+		prefetchLines(unsafe.SliceData(rows), dims, unsafe.SliceData(list), len(list))
+	}
+}
 
-// prefetchLines asks for n bytes from memory, without a fault where there are none.
+// prefetchLines works on rows of so many bytes.
 //
 //go:noescape
-func prefetchLines(row *int8, n int)
+func prefetchLines(rows *int8, dims int, list *int32, count int)

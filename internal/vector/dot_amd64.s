@@ -140,193 +140,303 @@ four:
 	VZEROUPPER
 	RET
 
-// func productsAVX2(query *int8, codes *byte, n int, sums *int32, count int)
-//
-// A byte has the codes of four dimensions, n apart. Each of them is multiplied with the query's and
-// added in pairs to 16 bits. Two of the four are left where they lie, and count four times; the
-// others are multiplied by four in the end. Nothing overflows: a pair is at most 2·3·128, or four
-// times that, and a sketch of 256 bytes has 16 and 8 of them in each sum.
-TEXT ·productsAVX2(SB), NOSPLIT, $0-40
-	MOVQ     query+0(FP), R8
-	MOVQ     codes+8(FP), DI
-	MOVQ     n+16(FP), R10
-	MOVQ     sums+24(FP), R12
-	MOVQ     count+32(FP), R13
-	VPCMPEQW Y15, Y15, Y15
-	VPSRLW   $15, Y15, Y11     // ones of 16 bits
-	VPSLLW   $2, Y11, Y12      // fours of 16 bits
-	VPSRLW   $14, Y15, Y14
-	VPSLLW   $8, Y14, Y13
-	VPOR     Y13, Y14, Y14     // 3 of 8 bits
-	VPSLLW   $2, Y14, Y13      // 12 of 8 bits
-	LEAQ     (R10)(R10*2), R11
+// ROW is where the row begins whose number is next in the list.
+#define ROW(at) \
+	MOVLQSX at(R9), DI \
+	SHLQ    $8, DI     \
+	ADDQ    R10, DI
 
-sketch:
-	MOVQ  R8, SI
-	MOVQ  R10, CX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-
-by32:
-	VMOVDQU    (DI), Y4
-	VPSRLW     $4, Y4, Y5
-	VPAND      Y14, Y4, Y6
-	VPAND      Y14, Y5, Y7
-	VPAND      Y13, Y4, Y4
-	VPAND      Y13, Y5, Y5
-	VPMADDUBSW (SI), Y6, Y6
-	VPMADDUBSW (SI)(R10*2), Y7, Y7
-	VPMADDUBSW (SI)(R10*1), Y4, Y4
-	VPMADDUBSW (SI)(R11*1), Y5, Y5
-	VPADDW     Y6, Y0, Y0
-	VPADDW     Y7, Y0, Y0
-	VPADDW     Y4, Y1, Y1
-	VPADDW     Y5, Y2, Y2
-	ADDQ       $32, DI
-	ADDQ       $32, SI
-	SUBQ       $32, CX
-	JNZ        by32
-
-	VPMADDWD     Y12, Y0, Y0
-	VPMADDWD     Y11, Y1, Y1
-	VPMADDWD     Y11, Y2, Y2
-	VPADDD       Y1, Y0, Y0
-	VPADDD       Y2, Y0, Y0
-	VEXTRACTI128 $1, Y0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0x4E, X0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0xB1, X0, X1
-	VPADDD       X1, X0, X0
-	VPSRAD       $2, X0, X0
-	VMOVD        X0, (R12)
-	ADDQ         $4, R12
-	DECQ         R13
-	JNZ          sketch
-	VZEROUPPER
-	RET
-
-// SUM64 is what productsAVX2 makes of a sketch of 64 bytes, before it is added up and divided by four.
-#define SUM64(at, out) \
-	VMOVDQU    at(DI), Y4        \
-	VMOVDQU    (at+32)(DI), Y8   \
-	VPSRLW     $4, Y4, Y5        \
-	VPSRLW     $4, Y8, Y9        \
-	VPAND      Y14, Y4, Y6       \
-	VPAND      Y14, Y5, Y7       \
-	VPAND      Y13, Y4, Y4       \
-	VPAND      Y13, Y5, Y5       \
-	VPMADDUBSW (R8), Y6, Y6      \
-	VPMADDUBSW 128(R8), Y7, Y7   \
-	VPMADDUBSW 64(R8), Y4, Y4    \
-	VPMADDUBSW 192(R8), Y5, Y5   \
-	VPADDW     Y7, Y6, Y6        \
-	VPADDW     Y5, Y4, Y4        \
-	VPAND      Y14, Y8, Y5       \
-	VPAND      Y14, Y9, Y7       \
-	VPAND      Y13, Y8, Y8       \
-	VPAND      Y13, Y9, Y9       \
-	VPMADDUBSW 32(R8), Y5, Y5    \
-	VPMADDUBSW 160(R8), Y7, Y7   \
-	VPMADDUBSW 96(R8), Y8, Y8    \
-	VPMADDUBSW 224(R8), Y9, Y9   \
-	VPADDW     Y5, Y6, Y6        \
-	VPADDW     Y8, Y4, Y4        \
-	VPADDW     Y7, Y6, Y6        \
-	VPADDW     Y9, Y4, Y4        \
-	VPMADDWD   Y12, Y6, Y6       \
-	VPMADDWD   Y11, Y4, Y4       \
-	VPADDD     Y4, Y6, out
-
-// func products64AVX2(query *int8, codes *byte, sums *int32, count int)
-//
-// It is productsAVX2 for sketches of 64 bytes, four at a time.
-TEXT ·products64AVX2(SB), NOSPLIT, $0-32
-	MOVQ     query+0(FP), R8
-	MOVQ     codes+8(FP), DI
-	MOVQ     sums+16(FP), R12
-	MOVQ     count+24(FP), R13
-	VPCMPEQW Y15, Y15, Y15
-	VPSRLW   $15, Y15, Y11
-	VPSLLW   $2, Y11, Y12
-	VPSRLW   $14, Y15, Y14
-	VPSLLW   $8, Y14, Y13
-	VPOR     Y13, Y14, Y14
-	VPSLLW   $2, Y14, Y13
+// func dotsAt256AVX2(query *int16, rows *int8, list *int32, sums *int32, count int)
+TEXT ·dotsAt256AVX2(SB), NOSPLIT, $0-40
+	MOVQ query+0(FP), R8
+	MOVQ rows+8(FP), R10
+	MOVQ list+16(FP), R9
+	MOVQ sums+24(FP), R12
+	MOVQ count+32(FP), R13
+	NARROW(0, Y6)
+	NARROW(64, Y7)
+	NARROW(128, Y8)
+	NARROW(192, Y9)
+	NARROW(256, Y10)
+	NARROW(320, Y11)
+	NARROW(384, Y12)
+	NARROW(448, Y14)
+	VPCMPEQW Y13, Y13, Y13
+	VPSRLW   $15, Y13, Y13 // ones of 16 bits
 
 four:
-	SUM64(0, Y0)
-	SUM64(64, Y1)
-	SUM64(128, Y2)
-	SUM64(192, Y3)
+	ROW(0)
+	DOT256(0, Y0)
+	ROW(4)
+	DOT256(0, Y1)
+	ROW(8)
+	DOT256(0, Y2)
+	ROW(12)
+	DOT256(0, Y3)
 	VPHADDD      Y1, Y0, Y0
 	VPHADDD      Y3, Y2, Y2
 	VPHADDD      Y2, Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPADDD       X1, X0, X0
-	VPSRAD       $2, X0, X0
 	VMOVDQU      X0, (R12)
-	ADDQ         $256, DI
+	ADDQ         $16, R9
 	ADDQ         $16, R12
 	SUBQ         $4, R13
 	JNZ          four
 	VZEROUPPER
 	RET
 
-// func likelyAVX2(sums *int32, factors, spreads *float32, count int, by *bounds) uint64
+// PAIR looks up what the nibbles of 32 bytes give, in two tables, and has it in Y13 and Y14.
+#define PAIR(at, low, high) \
+	VPAND   at(DI), Y15, Y13 \
+	VMOVDQU at(DI), Y14      \
+	VPSRLW  $4, Y14, Y14     \
+	VPAND   Y15, Y14, Y14    \
+	VPSHUFB Y13, low, Y13    \
+	VPSHUFB Y14, high, Y14
+
+#define MORE(at, low, high) \
+	PAIR(at, low, high)  \
+	VPADDB Y13, Y4, Y4   \
+	VPADDB Y14, Y4, Y4
+
+// STEP adds what 16 dimensions of 32 rows give. A byte holds it. Odd rows are added up apart, and in the upper halves of
+// words with the even ones.
+#define STEP(at, even, odd) \
+	PAIR(at, Y5, Y6)           \
+	VPADDB Y13, Y14, Y4        \
+	MORE((at+64), Y7, Y8)      \
+	MORE((at+128), Y9, Y10)    \
+	MORE((at+192), Y11, Y12)   \
+	VPSRLW $8, Y4, Y13         \
+	VPADDW Y4, even, even      \
+	VPADDW Y13, odd, odd
+
+// SORT leaves the sums of 32 rows in Y4, 0 to 7 and 16 to 23, and Y5.
+#define SORT(even, odd) \
+	VPSLLW     $8, odd, Y4    \
+	VPSUBW     Y4, even, even \
+	VPUNPCKLWD odd, even, Y4  \
+	VPUNPCKHWD odd, even, Y5
+
+// EIGHT makes bits of eight sums of 16 bits, of the rows from a place on.
+#define EIGHT(sums, at) \
+	VPMOVZXWD sums, Y6               \
+	VCVTDQ2PS Y6, Y6                 \
+	VMULPS    Y8, Y6, Y6             \
+	VADDPS    Y9, Y6, Y6             \
+	VMULPS    (at*4)(DI), Y6, Y6     \
+	VMULPS    (at*4+256)(DI), Y10, Y7\
+	VADDPS    Y7, Y6, Y6             \
+	VMULPS    (at*4+512)(DI), Y11, Y7\
+	VADDPS    Y7, Y6, Y6             \
+	VCMPPS    $5, Y12, Y6, Y6        \
+	VMOVMSKPS Y6, DX                 \
+	SHLQ      $at, DX                \
+	ORQ       DX, AX
+
+// func mayReachAVX2(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
+TEXT ·mayReachAVX2(SB), NOSPLIT, $0-48
+	MOVQ     blocks+0(FP), DI
+	MOVQ     steps+8(FP), R10
+	MOVQ     table+16(FP), R8
+	MOVQ     by+24(FP), R9
+	MOVQ     masks+32(FP), R12
+	MOVQ     count+40(FP), R13
+	VPCMPEQW Y15, Y15, Y15
+	VPSRLW   $12, Y15, Y15
+	VPACKUSWB Y15, Y15, Y15 // 15 of 8 bits
+
+block:
+	MOVQ  R8, SI
+	MOVQ  R10, CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+step:
+	VBROADCASTI128 (SI), Y5
+	VBROADCASTI128 16(SI), Y6
+	VBROADCASTI128 32(SI), Y7
+	VBROADCASTI128 48(SI), Y8
+	VBROADCASTI128 64(SI), Y9
+	VBROADCASTI128 80(SI), Y10
+	VBROADCASTI128 96(SI), Y11
+	VBROADCASTI128 112(SI), Y12
+	STEP(0, Y0, Y1)
+	STEP(32, Y2, Y3)
+	ADDQ $256, DI
+	SUBQ $-128, SI
+	DECQ CX
+	JNZ  step
+
+	VBROADCASTSS (R9), Y8
+	VBROADCASTSS 4(R9), Y9
+	VBROADCASTSS 8(R9), Y10
+	VBROADCASTSS 12(R9), Y11
+	VBROADCASTSS 16(R9), Y12
+	XORQ         AX, AX
+	SORT(Y0, Y1)
+	EIGHT(X4, 0)
+	EIGHT(X5, 8)
+	VEXTRACTI128 $1, Y4, X4
+	EIGHT(X4, 16)
+	VEXTRACTI128 $1, Y5, X5
+	EIGHT(X5, 24)
+	SORT(Y2, Y3)
+	EIGHT(X4, 32)
+	EIGHT(X5, 40)
+	VEXTRACTI128 $1, Y4, X4
+	EIGHT(X4, 48)
+	VEXTRACTI128 $1, Y5, X5
+	EIGHT(X5, 56)
+	MOVQ         AX, (R12)
+	ADDQ         $768, DI
+	ADDQ         $8, R12
+	DECQ         R13
+	JNZ          block
+	VZEROUPPER
+	RET
+
+// WIDE is PAIR of 64 rows.
+#define WIDE(at, low, high) \
+	VPANDQ  at(DI), Z15, Z13    \
+	VPSRLW  $4, at(DI), Z14     \
+	VPANDQ  Z15, Z14, Z14       \
+	VPSHUFB Z13, low, Z13       \
+	VPSHUFB Z14, high, Z14
+
+// WIDER is MORE of 64 rows.
+#define WIDER(at, low, high) \
+	WIDE(at, low, high)   \
+	VPADDB Z13, Z4, Z4    \
+	VPADDB Z14, Z4, Z4
+
+// func mayReachAVX512(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
+TEXT ·mayReachAVX512(SB), NOSPLIT, $0-48
+	MOVQ       blocks+0(FP), DI
+	MOVQ       steps+8(FP), R10
+	MOVQ       table+16(FP), R8
+	MOVQ       by+24(FP), R9
+	MOVQ       masks+32(FP), R12
+	MOVQ       count+40(FP), R13
+	VPTERNLOGD $0xff, Z15, Z15, Z15
+	VPSRLW     $12, Z15, Z15
+	VPACKUSWB  Z15, Z15, Z15 // 15 of 8 bits
+
+block:
+	MOVQ   R8, SI
+	MOVQ   R10, CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+
+step:
+	VBROADCASTI32X4 (SI), Z5
+	VBROADCASTI32X4 16(SI), Z6
+	VBROADCASTI32X4 32(SI), Z7
+	VBROADCASTI32X4 48(SI), Z8
+	VBROADCASTI32X4 64(SI), Z9
+	VBROADCASTI32X4 80(SI), Z10
+	VBROADCASTI32X4 96(SI), Z11
+	VBROADCASTI32X4 112(SI), Z12
+	WIDE(0, Z5, Z6)
+	VPADDB Z13, Z14, Z4
+	WIDER(64, Z7, Z8)
+	WIDER(128, Z9, Z10)
+	WIDER(192, Z11, Z12)
+	VPSRLW $8, Z4, Z13
+	VPADDW Z4, Z0, Z0
+	VPADDW Z13, Z1, Z1
+	ADDQ   $256, DI
+	SUBQ   $-128, SI
+	DECQ   CX
+	JNZ    step
+
+	VBROADCASTSS (R9), Y8
+	VBROADCASTSS 4(R9), Y9
+	VBROADCASTSS 8(R9), Y10
+	VBROADCASTSS 12(R9), Y11
+	VBROADCASTSS 16(R9), Y12
+	VEXTRACTI64X4 $1, Z0, Y2
+	VEXTRACTI64X4 $1, Z1, Y3
+	XORQ         AX, AX
+	SORT(Y0, Y1)
+	EIGHT(X4, 0)
+	EIGHT(X5, 8)
+	VEXTRACTI128 $1, Y4, X4
+	EIGHT(X4, 16)
+	VEXTRACTI128 $1, Y5, X5
+	EIGHT(X5, 24)
+	SORT(Y2, Y3)
+	EIGHT(X4, 32)
+	EIGHT(X5, 40)
+	VEXTRACTI128 $1, Y4, X4
+	EIGHT(X4, 48)
+	VEXTRACTI128 $1, Y5, X5
+	EIGHT(X5, 56)
+	MOVQ         AX, (R12)
+	ADDQ         $768, DI
+	ADDQ         $8, R12
+	DECQ         R13
+	JNZ          block
+	VZEROUPPER
+	RET
+
+// func likelyAVX2(sums *int32, scales *float32, count int, by *first) uint64
 //
-// It computes in float32 what coarse.most does in float64, each step rounded up by more than a float32
+// It computes in float32 what a score is in float64, each step rounded up by more than a float32
 // may be off. What is not less than the least, or is no number, has a bit.
-TEXT ·likelyAVX2(SB), NOSPLIT, $0-48
+TEXT ·likelyAVX2(SB), NOSPLIT, $0-40
 	MOVQ         sums+0(FP), SI
-	MOVQ         factors+8(FP), DI
-	MOVQ         spreads+16(FP), R8
-	MOVQ         count+24(FP), R9
-	MOVQ         by+32(FP), R10
-	VPBROADCASTD (R10), Y8
-	VBROADCASTSS 4(R10), Y9
-	VBROADCASTSS 8(R10), Y10
-	VBROADCASTSS 12(R10), Y11
-	VBROADCASTSS 16(R10), Y12
-	VBROADCASTSS 20(R10), Y13
+	MOVQ         scales+8(FP), DI
+	MOVQ         count+16(FP), R9
+	MOVQ         by+24(FP), R10
+	VBROADCASTSS (R10), Y9
+	VBROADCASTSS 4(R10), Y10
+	VBROADCASTSS 8(R10), Y13
 	XORQ         CX, CX
 	XORQ         AX, AX
 
 eight:
-	VMOVDQU   (SI), Y0
-	VPADDD    Y0, Y0, Y0
-	VPSUBD    Y8, Y0, Y0
-	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS (SI), Y0
 	VMULPS    Y9, Y0, Y1
 	VMULPS    Y10, Y0, Y0
 	VMAXPS    Y1, Y0, Y0
-	VADDPS    Y11, Y0, Y0
 	VMULPS    (DI), Y0, Y0
-	VMULPS    (R8), Y12, Y1
-	VADDPS    Y1, Y0, Y0
 	VCMPPS    $5, Y13, Y0, Y0
 	VMOVMSKPS Y0, DX
 	SHLQ      CX, DX
 	ORQ       DX, AX
 	ADDQ      $32, SI
 	ADDQ      $32, DI
-	ADDQ      $32, R8
 	ADDQ      $8, CX
 	CMPQ      CX, R9
 	JLT       eight
-	MOVQ      AX, ret+40(FP)
+	MOVQ      AX, ret+32(FP)
 	VZEROUPPER
 	RET
 
-// func prefetchLines(row *int8, n int)
-TEXT ·prefetchLines(SB), NOSPLIT, $0-16
-	MOVQ row+0(FP), SI
-	MOVQ n+8(FP), CX
+// func prefetchLines(rows *int8, dims int, list *int32, count int)
+TEXT ·prefetchLines(SB), NOSPLIT, $0-32
+	MOVQ rows+0(FP), R8
+	MOVQ dims+8(FP), R9
+	MOVQ list+16(FP), R10
+	MOVQ count+24(FP), R13
+
+row:
+	MOVLQSX (R10), SI
+	IMULQ   R9, SI
+	ADDQ    R8, SI
+	MOVQ    R9, CX
 
 line:
 	PREFETCHT0 (SI)
-	ADDQ       $64, SI
-	SUBQ       $64, CX
+	PREFETCHT0 64(SI)
+	ADDQ       $128, SI
+	SUBQ       $128, CX
 	JGT        line
+	ADDQ       $4, R10
+	DECQ       R13
+	JNZ        row
 	RET

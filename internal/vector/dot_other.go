@@ -8,11 +8,17 @@ func dot(query []int16, row []int8) int32 { return dotPortable(query, row) }
 
 func dots(query []int16, rows []int8, sums []int32) { dotsPortable(query, rows, sums) }
 
-func products(query []int8, codes []byte, sums []int32) { productsPortable(query, codes, sums) }
+func dotsAt(query []int16, rows []int8, list []int32, sums []int32) {
+	dotsAtPortable(query, rows, list, sums)
+}
+
+func mayReach(blocks []byte, dims int, a *asking, masks []uint64) {
+	mayReachPortable(blocks, dims, a, masks)
+}
 
 // likely has a bit for each row: none is passed over without a closer look.
-func (*coarse) likely(sums []int32, _, _ []float32, _ float64) uint64 {
+func (*first) likely(sums []int32, _ []float32, _ float64) uint64 {
 	return math.MaxUint64 >> (64 - len(sums))
 }
 
-func prefetch([]int8) {}
+func prefetch([]int8, int, []int32) {}

@@ -17,27 +17,23 @@ func TestAFirstLookPassesOverNothing(t *testing.T) {
 		if rng.IntN(2) == 0 { // rows as large as the query is small
 			far = 1 / size
 		}
-		c := coarse{sum: int32(rng.IntN(40_000) - 20_000), worth: some(1e-5 * size), slack: some(1e-3 * size),
-			spread: some(size)}
-		c.narrowed()
+		worth := some(1e-5 * size)
+		f := firstOf(worth)
 		rows := 1 + rng.IntN(blockRows)
-		sums, factors, spreads := make([]int32, rows), make([]float32, rows), make([]float32, rows)
+		sums, scales := make([]int32, rows), make([]float32, rows)
 		for i := range sums {
 			sums[i] = int32(rng.IntN(80_000) - 40_000)
-			factors[i], spreads[i] = float32(some(far)), float32(some(0.1*far))
-			switch rng.IntN(40) {
-			case 0:
-				spreads[i] = float32(math.Inf(1))
-			case 1:
-				factors[i], spreads[i] = 0, 0
+			if scales[i] = float32(some(far)); rng.IntN(40) == 0 {
+				scales[i] = 0
 			}
 		}
-		i := rng.IntN(rows) // what one row may get is what must be reached, or a little more or less
-		least := c.most(sums[i], factors[i], spreads[i]) * (1 + 1e-7*float64(rng.IntN(3)-1))
-		bits := c.likely(sums, factors, spreads, least)
+		score := func(i int) float64 { return float64(sums[i]) * worth * float64(scales[i]) }
+		i := rng.IntN(rows) // what one row has is what must be reached, or a little more or less
+		least := score(i) * (1 + 1e-7*float64(rng.IntN(3)-1))
+		bits := f.likely(sums, scales, least)
 		for i := range sums {
-			if bits&(1<<i) == 0 && !(c.most(sums[i], factors[i], spreads[i]) < least) {
-				t.Fatalf("row %d of %d is passed over: %v of %v", i, rows, c.most(sums[i], factors[i], spreads[i]), least)
+			if bits&(1<<i) == 0 && score(i) >= least {
+				t.Fatalf("row %d of %d is passed over: %v of %v", i, rows, score(i), least)
 			}
 		}
 		if rows < blockRows && bits>>rows != 0 {

@@ -19,8 +19,8 @@ type Matrix struct {
 	dims   int
 	codes  []int8 // row by row, so that a scan reads memory in order
 	scales []float32
-	sketch *sketch      // nil: there is none
-	look   func([]byte) // see [Matrix.Look]; nil: nothing is to be looked at
+	sketch *sketch // nil: there is none
+	looker Looker  // see [Matrix.Look]; nil: nothing is to be looked at
 }
 
 // New makes an empty matrix of vectors with dims dimensions, 1 to [MaxDims]; any
@@ -43,9 +43,17 @@ func Of(dims int, scales []float32, codes []int8) *Matrix {
 	return m
 }
 
-// Look has look called with the bytes of rows before they are read, each time, and once with those of the sketch:
-// where they lie in a file, to see whether they are what was written.
-func (m *Matrix) Look(look func([]byte)) { m.look = look }
+// Sketched reports whether a coarse query asks a sketch of the matrix first.
+func (m *Matrix) Sketched() bool { return m.sketch != nil }
+
+// A Looker looks at bytes that lie in a file, to see whether they are what was written.
+type Looker interface {
+	Check(b []byte)
+	CheckEach(b []byte, size int, numbers []int32) // of pieces of a size, those of some numbers, from 0
+}
+
+// Look has a looker called with the bytes of rows before they are read, each time, and once with those of the sketch.
+func (m *Matrix) Look(l Looker) { m.looker = l }
 
 // Raw returns the rows as they lie, for [Of]; nobody has looked at them.
 func (m *Matrix) Raw() (scales []float32, codes []int8) { return m.scales, m.codes }
@@ -113,22 +121,22 @@ func (m *Matrix) row(row int) []int8 { return m.rows(row, 1) }
 // rows are some from one on.
 func (m *Matrix) rows(first, n int) []int8 {
 	codes := m.codes[first*m.dims : (first+n)*m.dims]
-	if m.look != nil {
-		m.look(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes)))
+	if m.looker != nil {
+		m.looker.Check(bytesOf(codes))
 	}
 	return codes
 }
 
-// blockRows is how many rows are scored at a time: the scheduler cannot interrupt assembly,
-// and a scan of a million rows in one call would hold up the collector.
-const blockRows = 64
+func bytesOf(codes []int8) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), len(codes))
+}
 
 // Above calls visit for each row whose score is at least *least, in order. visit may raise
-// that meanwhile, and ends the scan by an error. Of a coarse query it may leave out rows that
-// [Matrix.Sees] denies, if there is a sketch. What it allocates does not depend on the rows.
+// that meanwhile, and ends the scan by an error. A coarse query asks the sketch first, if there
+// is one. What it allocates does not depend on the rows.
 func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float32) error) error {
 	m.check(len(q.codes))
-	if m.sketch != nil && q.coarse != nil {
+	if m.sketch != nil && q.turned != nil {
 		return m.aboveCoarse(q, least, visit)
 	}
 	var sums [blockRows]int32
@@ -136,7 +144,7 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 		n := min(blockRows, len(m.scales)-first)
 		dots(q.codes, m.rows(first, n), sums[:n])
 		scales := m.scales[first : first+n]
-		for likely := q.plain.likely(sums[:n], scales, scales, *least); likely != 0; likely &= likely - 1 {
+		for likely := q.plain.likely(sums[:n], scales, *least); likely != 0; likely &= likely - 1 {
 			i := bits.TrailingZeros64(likely)
 			score := m.score(q, sums[i], first+i)
 			if float64(score) < *least {
@@ -150,49 +158,67 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 	return nil
 }
 
-// aboveCoarse is Above by sketches first. The rows of a block that are looked at closer lie anywhere
-// in memory: they are on their way while the sketches of the next block are read.
+// Rows that are looked at closer lie anywhere in memory. They are on their way while sketches of others are read, until
+// there are waitFor of them: most of a first block are, and then one in some sixty.
+const (
+	waitFor     = 16
+	mostWaiting = waitFor + sketchesAtOnce*blockRows
+
+	// sketchesAtOnce is how many blocks are asked with what a row must reach then.
+	sketchesAtOnce = 4
+)
+
+// aboveCoarse is Above by sketches first.
 func (m *Matrix) aboveCoarse(q *Query, least *float64, visit func(row int, score float32) error) error {
 	m.lookAtSketch()
-	var closer, before [blockRows]int
-	waiting := before[:0]
-	look := func() error {
-		for _, row := range waiting {
-			score := m.Score(q, row)
-			if float64(score) < *least {
-				continue
-			}
-			if err := visit(row, score); err != nil {
-				return err
-			}
+	a, memory := &q.turned.asking, &q.turned.waiting
+	q.turned.ask(m.sketch, q.scale, a)
+	var masks [sketchesAtOnce]uint64
+	waiting, size, rows := 0, sketchBlock(m.dims), len(m.scales)
+	for first, n := 0, 1; first < rows; n = sketchesAtOnce {
+		a.aim(*least)
+		n = min(n, (rows-first+blockRows-1)/blockRows)
+		mayReach(m.sketch.blocks[first/blockRows*size:], m.dims, a, masks[:n])
+		if left := rows - first; left < n*blockRows {
+			masks[n-1] &= 1<<(left%blockRows) - 1
 		}
-		return nil
-	}
-	for first := 0; first < len(m.scales); first += blockRows {
-		rows := m.closer(q.coarse, first, *least, closer[:0])
-		if err := look(); err != nil {
-			return err
+		from := waiting
+		for _, mask := range masks[:n] {
+			for ; mask != 0; mask &= mask - 1 {
+				memory[waiting] = int32(first + bits.TrailingZeros64(mask))
+				waiting++
+			}
+			first += blockRows
 		}
-		waiting = append(before[:0], rows...)
-	}
-	return look()
-}
-
-// closer lists the rows of a block that are to be looked at closer.
-func (m *Matrix) closer(c *coarse, first int, least float64, rows []int) []int {
-	var memory [blockRows]int32
-	s, n, sums := m.sketch, m.dims/4, memory[:min(blockRows, len(m.scales)-first)]
-	products(c.codes, s.codes[first*n:(first+len(sums))*n], sums)
-	factors, spreads := s.factors[first:first+len(sums)], s.spreads[first:first+len(sums)]
-	for likely := c.likely(sums, factors, spreads, least); likely != 0; likely &= likely - 1 {
-		i := bits.TrailingZeros64(likely)
-		if c.most(sums[i], factors[i], spreads[i]) < least || !c.sees(sums[i], s.of(first+i), least) {
+		prefetch(m.codes, m.dims, memory[from:waiting])
+		if waiting < waitFor {
 			continue
 		}
-		prefetch(m.codes[(first+i)*m.dims : (first+i+1)*m.dims])
-		rows = append(rows, first+i)
+		if err := m.visitEach(q, memory[:waiting], least, visit); err != nil {
+			return err
+		}
+		waiting = 0
 	}
-	return rows
+	return m.visitEach(q, memory[:waiting], least, visit)
+}
+
+// visitEach calls visit for the rows of a list that score at least *least.
+func (m *Matrix) visitEach(q *Query, rows []int32, least *float64, visit func(row int, score float32) error) error {
+	if m.looker != nil {
+		m.looker.CheckEach(bytesOf(m.codes), m.dims, rows)
+	}
+	var sums [mostWaiting]int32
+	dotsAt(q.codes, m.codes, rows, sums[:len(rows)])
+	for i, row := range rows {
+		score := m.score(q, sums[i], int(row))
+		if float64(score) < *least {
+			continue
+		}
+		if err := visit(int(row), score); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Compact drops the rows that keep refuses and closes the gaps, in order. It
@@ -218,12 +244,13 @@ func (m *Matrix) Compact(keep func(row int) bool) (moved []int32) {
 	return moved
 }
 
-// A Query is a vector in 16-bit codes: the kernel multiplies those, and widens only the rows.
+// A Query is a vector in 16-bit codes: the kernel multiplies those, and widens only the rows. One that is
+// coarse is for one caller at a time.
 type Query struct {
 	codes  []int16
 	scale  float64
-	plain  coarse  // for a first look at scores
-	coarse *coarse // see [Query.Coarsen]; nil: it is not
+	plain  first   // for a first look at scores
+	turned *turned // see [Query.Coarsen]; nil: it is not
 }
 
 // NewQuery quantises a vector of at most [MaxDims] dimensions.
@@ -233,8 +260,7 @@ func NewQuery(v []float32) *Query {
 	for i, x := range v {
 		q.codes[i] = int16(code(x, scale))
 	}
-	q.plain.worth = q.scale / 2 // it looks at sums twice as large
-	q.plain.narrowed()
+	q.plain = firstOf(q.scale)
 	return q
 }
 

@@ -12,43 +12,73 @@ import (
 // of many rows reads a quarter of their bytes and looks closer at those alone that may reach
 // what a row must reach.
 //
-// A row is rotated at random, and each of its components becomes -3, -1, 1 or 3. What that says of
-// a dot product is off by a normal error whose spread follows from how well the numbers fit the
-// row (RaBitQ, Gao and Long 2024), and from the angle: of what lies along the row nothing is lost. A
-// row whose score is more than what its sketch says and sketchSpread times the spread is not seen: one
-// in 4,000. Whether a row is seen depends on it and the query alone, so a scan without a sketch
-// sees the same rows ([Matrix.Sees]), whatever order they come in.
+// Rows that lie close together have much in common: what of them lies along their mean is kept as it
+// is. The rest of a row is rotated at random, and each of its components becomes -3, -1, 1 or 3. What
+// that says of a dot product is off by a normal error whose spread follows from how well the numbers
+// fit (RaBitQ, Gao and Long 2024). A row is passed over when what its sketch says and sketchSpread times
+// the spread stay below what it must reach. One in a billion of those at the threshold is passed over by
+// mistake: as seldom as a damaged block has the right sum (docs/adr/0178).
 //
 // The error is normal where it lies in no direction more than in others. Rows of few dimensions,
 // as of some words counted, have one that is not, and are always looked at.
 const (
-	sketchSpread  = 3.5
-	sketchVersion = 1
-	sketchHead    = 64     // bytes before the codes; the first is the version
+	sketchSpread  = 6
+	sketchVersion = 2
+	sketchHead    = 64     // bytes in front; the first is the version, and at longestAt is how long rows are
 	sketchStep    = 0.9957 // of numbers that fit a normal component best, by its deviation
-	sketchLeast   = 1e-8   // of the square of the spread, for what is rounded to float32
 	sketchUneven  = 4.5    // times the mean error of a dimension
+	sketchTailed  = 4.5    // times the squared mean of the squares: the mean of the fourth powers; 3 where it is normal
+
+	longestAt = 4
+
+	// askedOff is how far a query is rounded, as a part of its length, that spreads have room for.
+	askedOff = 0.07
+
+	// roundedOff is more than what float32 is off by, as a part of the longest row and the query; what is not
+	// between leastNarrow and mostNarrow long is not left to it.
+	roundedOff  = 1e-5
+	leastNarrow = 1e-18
+	mostNarrow  = 1e18
 )
 
-// sketches reports whether vectors have sketches: a rotation wants a power of two, the kernel takes
-// 32 bytes at a time and adds 16-bit numbers.
+// Rows lie in blocks, so that many are asked side by side: first the codes, then the factors, what lies along the
+// mean, and the spreads. Two dimensions are a nibble, which says what the query gives for it in a table of 16 bytes. A
+// vector of 32 bytes has two nibbles of 32 rows. Eight vectors have 16 dimensions: 0 to 3 of them in the first two,
+// of the first half of the rows and of the second one, and so on.
+const (
+	blockRows  = 64 // the scheduler cannot interrupt assembly, and a million rows in one call would hold up the collector
+	laneRows   = blockRows / 2
+	stepDims   = 16
+	stepBytes  = stepDims * blockRows / 4
+	tableBytes = 16 * stepDims / 2 // of a step
+	mostTable  = 1024 / stepDims * tableBytes
+	said       = 3 * 4 * blockRows
+)
+
+// sketches reports whether vectors have sketches: a rotation wants a power of two, and sums are of 16 bits.
 func sketches(dims int) bool { return dims == 128 || dims == 256 || dims == 512 || dims == 1024 }
+
+// sketchBytes is how long the sketch of so many rows is.
+func sketchBytes(dims, rows int) int {
+	return sketchHead + 4*dims + (rows+blockRows-1)/blockRows*sketchBlock(dims)
+}
+
+func sketchBlock(dims int) int { return dims/stepDims*stepBytes + said }
 
 // sketch is that of a matrix.
 type sketch struct {
 	bytes   []byte      // of all that follows
 	looked  atomic.Bool // at them: see [Matrix.Look]
-	codes   []byte      // a row has dims/4; byte i has the dimensions i, i+dims/4, …
-	factors []float32   // what the sum of products is worth
-	spreads []float32
-	lengths []float32
+	longest float32     // no row is longer
+	mean    []float32   // rotated, of unit length; zero: rows have none
+	blocks  []byte
 }
 
-// fitted is what a sketch says beside its codes.
+// fitted is what a sketch says of a row beside its codes.
 type fitted struct {
 	factor float32 // what the sum of products is worth
+	along  float32 // the product with the mean
 	spread float32
-	length float32 // of the row
 }
 
 // Sketch makes the bytes that [Matrix.Use] takes; nil where vectors have none.
@@ -56,168 +86,188 @@ func (m *Matrix) Sketch() []byte {
 	if !sketches(m.dims) || len(m.scales) == 0 {
 		return nil
 	}
-	n, rows := m.dims/4, len(m.scales)
-	b := make([]byte, sketchHead+rows*(n+12))
+	b := make([]byte, sketchBytes(m.dims, len(m.scales)))
 	b[0] = sketchVersion
-	codes, factors := b[sketchHead:], b[sketchHead+rows*n:]
 	r := newRotation(m.dims)
-	for row := range m.scales {
-		f := r.sketch(m.row(row), m.scales[row], codes[row*n:(row+1)*n])
-		for i, x := range []float32{f.factor, f.spread, f.length} {
-			binary.LittleEndian.PutUint32(factors[4*(i*rows+row):], math.Float32bits(x))
+	mean := r.meanOf(m)
+	for i, x := range mean {
+		binary.LittleEndian.PutUint32(b[sketchHead+4*i:], math.Float32bits(float32(x)))
+		mean[i] = float64(float32(x))
+	}
+	longest, size := 0.0, sketchBlock(m.dims)
+	for row, codes := 0, make([]byte, m.dims); row < len(m.scales); row++ {
+		f, length := r.sketch(m.row(row), m.scales[row], mean, codes)
+		longest = max(longest, length)
+		block := b[sketchHead+4*m.dims+row/blockRows*size:][:size]
+		at := row % blockRows
+		for dim, code := range codes {
+			place, shift := placeOf(dim)
+			block[place+at/laneRows*laneRows+at%laneRows] |= code << shift
+		}
+		for i, x := range []float32{f.factor, f.along, f.spread} {
+			binary.LittleEndian.PutUint32(block[size-said+4*(i*blockRows+at):], math.Float32bits(x))
 		}
 	}
+	binary.LittleEndian.PutUint32(b[longestAt:], math.Float32bits(float32(longest*(1+roundedOff))))
 	return b
+}
+
+// placeOf is where a block has the code of a dimension of its first row: in which byte, and how many bits to the left.
+func placeOf(dim int) (at, shift int) {
+	step, in := dim/stepDims, dim%stepDims
+	return step*stepBytes + in/4*blockRows, 2 * (in % 4)
 }
 
 // Use takes the sketch of the matrix, which is little-endian and begins at a multiple of 8. One of
 // another version, or of another length, is left alone: what it would save is then not saved.
 func (m *Matrix) Use(b []byte) {
-	n, rows := m.dims/4, len(m.scales)
-	if rows == 0 || !sketches(m.dims) || len(b) != sketchHead+rows*(n+12) || b[0] != sketchVersion {
+	rows := len(m.scales)
+	if rows == 0 || !sketches(m.dims) || len(b) != sketchBytes(m.dims, rows) || b[0] != sketchVersion {
 		return
 	}
-	rest := b[sketchHead+rows*n:]
-	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rest))), 3*rows)
-	m.sketch = &sketch{bytes: b, codes: b[sketchHead : sketchHead+rows*n], factors: numbers[:rows],
-		spreads: numbers[rows : 2*rows], lengths: numbers[2*rows:]}
+	mean := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b[sketchHead:]))), m.dims)
+	m.sketch = &sketch{bytes: b, mean: mean, blocks: b[sketchHead+4*m.dims:]}
 }
 
-// coarse is a query as sketches are asked.
-type coarse struct {
-	codes  []int8  // rotated
-	sum    int32   // of the codes
-	worth  float64 // of a product
-	slack  float64 // by factor: for what rounding the query takes
-	spread float64 // by spread of a row
-	length float64 // of the query
-
-	bounds bounds
-	narrow bool // the bounds are numbers that a float32 holds well
-}
-
-// bounds are what a first look in float32 needs, rounded so that it passes over no row that a look
-// in float64 does not. The kernel knows their order.
-type bounds struct {
-	sum          int32 // 3 times that of the codes
-	worth, worse float32
-	slack        float32
-	spread       float32
-	least        float32 // that a row must reach
-}
-
-const (
-	roundedOff  = 1e-6  // more than five steps in float32 are off, each by 6e-8
-	leastNarrow = 1e-20 // in between no product of two loses digits that matter beside one of them
-	mostNarrow  = 1e20
-)
-
-// narrowed makes the bounds.
-func (c *coarse) narrowed() {
-	within := func(x float64) bool { return x > leastNarrow && x < mostNarrow }
-	c.narrow = within(c.worth) && (within(c.spread) || c.spread == 0) && c.slack < mostNarrow
-	up := func(x float64) float32 { return float32(x * (1 + roundedOff)) }
-	c.bounds = bounds{
-		sum:    3 * c.sum,
-		worth:  up(c.worth),
-		worse:  float32(c.worth * (1 - roundedOff)),
-		slack:  up(max(c.slack, leastNarrow)),
-		spread: up(c.spread),
+// lookAtSketch looks at the bytes before any of them is used.
+func (m *Matrix) lookAtSketch() {
+	if s := m.sketch; !s.looked.Load() {
+		if m.looker != nil {
+			m.looker.Check(s.bytes)
+		}
+		s.longest = math.Float32frombits(binary.LittleEndian.Uint32(s.bytes[longestAt:]))
+		s.looked.Store(true)
 	}
 }
 
-// Coarsen makes the query one for which rows are passed over that their sketches do not show.
+// asking is a query as the sketch of a matrix is asked.
+type asking struct {
+	table  [mostTable]byte
+	bounds bounds
+	slack  float64
+}
+
+// bounds are what the sum of a row is compared by: what it is worth, and what is added to it; what the mean and
+// the spread are worth; and what a row must reach. The kernel knows their order.
+type bounds struct{ worth, zero, along, spread, least float32 }
+
+// aim says what a row must reach. A little less is enough where float32 is rounded.
+func (a *asking) aim(least float64) { a.bounds.least = float32(least - a.slack) }
+
+// turned is a query that is rotated, for all sketches.
+type turned struct {
+	y      []float64
+	rest   []float64 // memory
+	codes  []int32   // memory
+	length float64   // longer by the root of the dimensions
+
+	asking  asking             // memory
+	waiting [mostWaiting]int32 // memory for [Matrix.aboveCoarse]
+}
+
+// Coarsen makes the query one that asks sketches first, where a matrix has them.
 func (q *Query) Coarsen() {
 	dims := len(q.codes)
 	if !sketches(dims) {
 		return
 	}
-	r := newRotation(dims)
 	codes := make([]int8, dims)
 	for i, c := range q.codes {
 		codes[i] = int8(c)
 	}
-	y := r.turn(codes)
-	greatest, square := int32(0), int64(0)
-	for _, v := range y {
-		greatest = max(greatest, v, -v)
+	t := &turned{y: make([]float64, dims), rest: make([]float64, dims), codes: make([]int32, dims)}
+	square := int64(0)
+	for i, v := range newRotation(dims).turn(codes) {
+		t.y[i] = float64(v)
 		square += int64(v) * int64(v)
 	}
-	if greatest == 0 {
-		return // every row scores 0
+	t.length = math.Sqrt(float64(square))
+	if length := t.length * q.scale / math.Sqrt(float64(dims)); length > leastNarrow && length < mostNarrow {
+		q.turned = t
 	}
-	c := &coarse{codes: codes}
-	step, lost := float64(greatest)/127, 0.0
-	for i, v := range y {
-		rounded := math.RoundToEven(float64(v) / step)
-		c.codes[i] = int8(rounded)
-		c.sum += int32(rounded)
-		e := float64(v) - float64(rounded*step)
+}
+
+// ask makes the query one for a sketch. The conversions forbid to fuse steps: it is the same on every processor.
+func (t *turned) ask(s *sketch, scale float64, a *asking) {
+	along, dims, root := 0.0, float64(len(t.y)), math.Sqrt(float64(len(t.y)))
+	y, rest, codes := t.y, t.rest[:len(t.y)], t.codes[:len(t.y)]
+	mean := s.mean[:len(y)]
+	for i, m := range mean {
+		along += float64(y[i] * float64(m))
+	}
+	square, most := 0.0, 0.0
+	for at := 0; at+stepDims <= len(y); at += stepDims {
+		y, mean, rest, sum := y[at:at+stepDims], mean[at:at+stepDims], rest[at:at+stepDims], 0.0
+		for i, m := range mean {
+			v := y[i] - float64(along*float64(m))
+			rest[i] = v
+			square += float64(v * v)
+			sum += math.Abs(v)
+		}
+		most = max(most, sum)
+	}
+	// What a step adds up to has one byte. Each of its numbers may be rounded up by a half.
+	step := most / (255.0/3 - stepDims/2)
+	if step == 0 {
+		step = 1
+	}
+	lost, all := 0.0, int32(0)
+	for i, v := range rest {
+		rounded := float64(v/step+toEven) - toEven
+		n := int32(rounded)
+		codes[i] = n
+		all += max(n, -n)
+		e := v - float64(rounded*step)
 		lost += float64(e * e)
 	}
-	scale, root := q.scale/float64(dims), math.Sqrt(float64(dims))
-	c.worth = step * scale
-	c.slack = 3 * root * math.Sqrt(lost) * scale // no row's numbers are longer than 3·root
-	c.spread = sketchSpread * math.Sqrt(float64(square)) / root * scale
-	c.length = math.Sqrt(float64(square)) / root * q.scale
-	c.narrowed()
-	q.coarse = c
+	t.fill(a.table[:])
+	worth := step * scale / dims
+	off := 1.0
+	if square > 0 {
+		off = max(1, math.Sqrt(lost/square)/askedOff)
+	}
+	a.bounds = bounds{
+		worth:  float32(2 * worth),
+		zero:   float32(-3 * float64(all) * worth),
+		along:  float32(along * scale / root),
+		spread: float32(sketchSpread * math.Sqrt(square) * scale / (dims * root) * off),
+	}
+	a.slack = roundedOff * float64(s.longest) * (t.length * scale / root)
 }
 
-// most is more than any score with which a row is seen. The conversions forbid to fuse steps, so
-// that it is the same on every processor.
-func (c *coarse) most(products int32, factor, spread float32) float64 {
-	sum := float64(2*products - 3*c.sum)
-	return float64((float64(sum*c.worth)+c.slack)*float64(factor)) + float64(c.spread*float64(spread))
-}
-
-// sees reports whether a row is seen that has a score. If it is not, none with a greater one is.
-func (c *coarse) sees(products int32, f fitted, score float64) bool {
-	most, spread := c.most(products, f.factor, f.spread), float64(c.spread*float64(f.spread))
-	if cos := score / float64(c.length*float64(f.length)); cos > 0 {
-		spread -= float64(spread * math.Sqrt(max(0.01, 1-float64(cos*cos))))
-		if most -= spread; math.IsNaN(most) { // Inf of Inf
-			return true
+// fill makes the table: what the query gives for each code of two dimensions, and three times the size of what is
+// negative, so that nothing in it is.
+func (t *turned) fill(table []byte) {
+	for c := t.codes; len(c) >= 2 && len(table) >= 16; c, table = c[2:], table[16:] {
+		first, more := steps(c[0]), uint64(max(c[1], -c[1]))*0x01010101
+		first |= first << 32
+		low, high := more<<32, 2*more+3*more<<32 // for the second code 0 and 1, and for 2 and 3
+		if c[1] < 0 {
+			low, high = 3*more+2*more<<32, more
 		}
-	}
-	return !(most < score)
-}
-
-// Sees reports whether a row with a score is one that a coarse query sees; others see all.
-func (m *Matrix) Sees(q *Query, row int, score float32) bool {
-	c := q.coarse
-	if c == nil {
-		return true
-	}
-	var sums [1]int32
-	if s := m.sketch; s != nil {
-		m.lookAtSketch()
-		n := m.dims / 4
-		products(c.codes, s.codes[row*n:(row+1)*n], sums[:])
-		return c.sees(sums[0], s.of(row), float64(score))
-	}
-	codes := make([]byte, m.dims/4)
-	f := newRotation(m.dims).sketch(m.row(row), m.scales[row], codes)
-	products(c.codes, codes, sums[:])
-	return c.sees(sums[0], f, float64(score))
-}
-
-func (m *Matrix) lookAtSketch() {
-	if m.look != nil && !m.sketch.looked.Load() {
-		m.look(m.sketch.bytes)
-		m.sketch.looked.Store(true)
+		binary.LittleEndian.PutUint64(table, first+low)
+		binary.LittleEndian.PutUint64(table[8:], first+high)
 	}
 }
 
-func (s *sketch) of(row int) fitted { return fitted{s.factors[row], s.spreads[row], s.lengths[row]} }
+// steps are what a number gives for the codes 0 to 3, each in a byte, the least of them 0.
+func steps(n int32) uint64 {
+	if n < 0 {
+		return uint64(-n) * 0x00010203
+	}
+	return uint64(n) * 0x03020100
+}
 
 // rotation turns vectors of integers. A turned one is longer by the root of the dimensions.
 type rotation struct {
 	y    []int32
-	said []int32 // memory for sketch
+	rest []float64 // memory for sketch
+	off  []float64
 }
 
-func newRotation(dims int) *rotation { return &rotation{make([]int32, dims), make([]int32, dims)} }
+func newRotation(dims int) *rotation {
+	return &rotation{make([]int32, dims), make([]float64, dims), make([]float64, dims)}
+}
 
 // turn changes some signs, always the same, and mixes. No number exceeds 1024·128.
 func (r *rotation) turn(codes []int8) []int32 {
@@ -229,7 +279,7 @@ func (r *rotation) turn(codes []int8) []int32 {
 }
 
 // mix makes the Walsh-Hadamard transform.
-func mix(y []int32) {
+func mix[T int32 | float64](y []T) {
 	for half := 1; half < len(y); half *= 2 {
 		for at := 0; at < len(y); at += 2 * half {
 			a, b := y[at:at+half], y[at+half:at+2*half]
@@ -248,66 +298,118 @@ func sign(i int) int32 {
 	return 1 - 2*int32(bits.OnesCount64(x)%2)
 }
 
-// sketch writes the codes of a row and returns what is said beside them.
-func (r *rotation) sketch(row []int8, scale float32, out []byte) (f fitted) {
-	y, square := r.turn(row), int64(0)
-	for _, v := range y {
-		square += int64(v) * int64(v)
+// meanOf is the direction of the mean of a matrix, turned; zero: it has none.
+func (r *rotation) meanOf(m *Matrix) []float64 {
+	mean, square := make([]float64, m.dims), 0.0
+	for row, scale := range m.scales {
+		for i, c := range m.row(row) {
+			mean[i] += float64(float64(scale) * float64(c))
+		}
 	}
-	clear(out)
-	step := math.Sqrt(float64(square)/float64(len(y))) * sketchStep
-	along, length := int64(0), int64(0)
+	for i := range mean {
+		mean[i] *= float64(sign(i))
+	}
+	mix(mean)
+	for _, v := range mean {
+		square += float64(v * v)
+	}
+	length := math.Sqrt(square)
+	for i := range mean {
+		if mean[i] /= length; !(length > leastNarrow && length < math.MaxFloat64) {
+			mean[i] = 0
+		}
+	}
+	return mean
+}
+
+// always is of a row that is always looked at.
+var always = fitted{spread: float32(math.Inf(1))}
+
+// sketch writes the codes of a row and returns what is said beside them, and how long it is; 0: nothing is said of it.
+func (r *rotation) sketch(row []int8, scale float32, mean []float64, codes []byte) (f fitted, length float64) {
+	y, square, along, root := r.turn(row), int64(0), 0.0, math.Sqrt(float64(len(row)))
 	for i, v := range y {
-		code := int64(0)
+		square += int64(v) * int64(v)
+		along += float64(float64(v) * mean[i])
+	}
+	clear(codes)
+	if square == 0 || scale == 0 {
+		return fitted{}, 0
+	}
+	rest, left := r.rest, 0.0
+	for i, v := range y {
+		rest[i] = float64(v) - float64(along*mean[i])
+		left += float64(rest[i] * rest[i])
+	}
+	if length = float64(scale) * math.Sqrt(float64(square)) / root; length < leastNarrow || length > mostNarrow {
+		return always, 0
+	}
+	step := math.Sqrt(left/float64(len(y))) * sketchStep
+	fits, numbers := 0.0, 0.0
+	for i, v := range rest {
 		switch {
-		case float64(v) >= step:
-			code = 3
+		case v >= step:
+			codes[i] = 3
 		case v >= 0:
-			code = 2
-		case float64(v) >= -step:
-			code = 1
+			codes[i] = 2
+		case v >= -step:
+			codes[i] = 1
 		}
-		out[i%len(out)] |= byte(code) << (2 * (i / len(out)))
-		number := 2*code - 3
-		r.said[i] = int32(number)
-		along, length = along+number*int64(v), length+number*number
+		number := float64(2*int(codes[i]) - 3)
+		fits, numbers = fits+float64(number*v), numbers+number*number
 	}
-	if square == 0 {
-		return fitted{}
+	f.along = float32(float64(scale) * along / root)
+	if left == 0 {
+		return f, length
 	}
-	worth := float64(square) / float64(along)
-	ratio := worth * float64(length) / float64(along)
-	long := float64(scale) * math.Sqrt(float64(square))
-	f = fitted{factor: float32(float64(scale) * worth), length: float32(long / math.Sqrt(float64(len(y)))),
-		spread: float32(long * math.Sqrt(max(sketchLeast, ratio-1)))}
-	if r.uneven(row, worth) {
-		f.spread = float32(math.Inf(1))
+	worth := left / fits
+	ratio := worth * numbers / fits
+	f.factor = float32(float64(scale) * worth)
+	f.spread = float32(float64(scale) * math.Sqrt(left*(max(0, ratio-1)+askedOff*askedOff*ratio)))
+	if r.uneven(codes, worth) {
+		return always, length
 	}
-	return f
+	return f, length
 }
 
-// uneven reports whether what the numbers say of a row is wrong in some dimension more than in
-// others. They are turned back for that.
-func (r *rotation) uneven(row []int8, worth float64) bool {
-	mix(r.said)
-	greatest, square := 0.0, 0.0
-	for i, c := range row {
-		e := float64(c) - float64(worth*float64(r.said[i]*sign(i)))/float64(len(row))
-		greatest, square = max(greatest, e*e), square+float64(e*e)
+// uneven reports whether what the numbers say of the rest of a row is wrong in some dimensions more than in
+// others. It is turned back for that.
+func (r *rotation) uneven(codes []byte, worth float64) bool {
+	greatest, square, fourth := 0.0, 0.0, 0.0
+	for i, v := range r.rest {
+		r.off[i] = v - float64(worth*float64(2*int(codes[i])-3))
 	}
-	return greatest*float64(len(row)) > sketchUneven*sketchUneven*square
+	mix(r.off)
+	for _, e := range r.off {
+		e2 := float64(e * e)
+		greatest, square, fourth = max(greatest, e2), square+e2, fourth+float64(e2*e2)
+	}
+	n := float64(len(codes))
+	return greatest*n > sketchUneven*sketchUneven*square || fourth*n > sketchTailed*square*square
 }
 
-// productsPortable writes the sum of the products of the query with the codes of each sketch.
-func productsPortable(query []int8, codes []byte, sums []int32) {
-	n := len(query) / 4
-	q0, q1, q2, q3 := query[:n], query[n:2*n], query[2*n:3*n], query[3*n:4*n]
-	for i := range sums {
-		sum := int32(0)
-		for j, b := range codes[i*n : (i+1)*n] {
-			sum += int32(q0[j])*int32(b&3) + int32(q1[j])*int32(b>>2&3) +
-				int32(q2[j])*int32(b>>4&3) + int32(q3[j])*int32(b>>6)
+// mayReachPortable writes a bit for each row of some blocks that may reach what it must.
+func mayReachPortable(blocks []byte, dims int, a *asking, masks []uint64) {
+	size := sketchBlock(dims)
+	for n := range masks {
+		var sums [blockRows]uint16
+		block := blocks[n*size : (n+1)*size]
+		for dim := 0; dim < dims; dim += 4 {
+			at, _ := placeOf(dim)
+			low, high := a.table[8*dim:8*dim+16], a.table[8*dim+16:8*dim+32]
+			for row, c := range block[at : at+blockRows] {
+				sums[row] += uint16(low[c&15]) + uint16(high[c>>4])
+			}
 		}
-		sums[i] = sum
+		mask, by := uint64(0), &a.bounds
+		numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(block[size-said:]))), 3*blockRows)
+		for row, sum := range sums { // the conversions forbid to fuse steps, so that it is what the kernel does
+			x := float32(float32(sum)*by.worth) + by.zero
+			x = float32(x*numbers[row]) + float32(numbers[blockRows+row]*by.along)
+			if x += float32(numbers[2*blockRows+row] * by.spread); !(x < by.least) {
+				mask |= 1 << row
+			}
+		}
+		masks[n] = mask
 	}
 }

@@ -112,7 +112,7 @@ func TestWhoSpeaksAsTheRuleSays(t *testing.T) {
 			if i%2 == 0 {
 				f.Tags = []string{"x"}
 			}
-			s := search{filter: &f, coarseAbove: x.coarseAbove, skipFrom: x.skipFrom, readCost: x.readCost,
+			s := search{filter: &f, skipFrom: x.skipFrom, readCost: x.readCost,
 				guessFrom: x.guessFrom, unguessed: &x.unguessed}
 			p := conversation(loci.Probe{Text: "What does Ann say to Bo of the walrus"})
 			s.choose(x, &p)

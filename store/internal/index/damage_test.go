@@ -41,13 +41,11 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 		y.Attach(key, g, nil, nil)
 		return y, g
 	}
-	search := func(coarse bool, p loci.Probe) func(y *Index) {
+	search := func(limit int, tags []string, p loci.Probe) func(y *Index) {
 		return func(y *Index) {
-			if coarse {
-				y.coarseAbove = 0
-			}
-			f := loci.Filter{Within: []loci.Namespace{here}, Tags: []string{"here"}}
-			if _, err := y.Match(p, f, 40, nil); err != nil {
+			y.coarseAbove = 0
+			f := loci.Filter{Within: []loci.Namespace{here}, Tags: tags}
+			if _, err := y.Match(p, f, limit, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -59,8 +57,8 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 		use  func(y *Index)
 		sees []string
 	}{
-		{"vectors", search(false, loci.Probe{Vector: v, Space: wide}), []string{"codes"}},
-		{"sketch", search(true, loci.Probe{Vector: v, Space: wide}), []string{"sketch"}},
+		{"vectors", search(40, []string{"here"}, loci.Probe{Vector: v, Space: wide}), []string{"codes"}},
+		{"sketch", search(1, nil, loci.Probe{Vector: v, Space: wide}), []string{"sketch", "codes"}},
 		{"merge", func(y *Index) { y.Thaw(key, 0) }, []string{"codes"}},
 	} {
 		if y, _ := attach(whole); seesDamage(t, y, c.use) {
@@ -68,7 +66,7 @@ func TestDamageIsSeenBeforeUse(t *testing.T) {
 		}
 		for _, name := range c.sees {
 			at := offset(whole, sections[name])
-			for i := 64; i < len(sections[name]); i += 97 { // behind what is said of a sketch
+			for i := 1; i < len(sections[name]); i += 97 { // behind the version of a sketch
 				b := append([]byte(nil), whole...)
 				b[at+i] ^= 0x10
 				y, _ := attach(b)

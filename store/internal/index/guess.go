@@ -25,8 +25,9 @@ type row struct {
 
 // guess returns the best rows of all, best first, which nobody has asked the filter about: it costs many times
 // what a score does, and rows that others push out again are most of all that are ever among the best. All
-// others have less than the last of them, and all: there are none. nil: it would not pay.
-func (s *search) guess(limit int, by signal) (rows []row, all bool, err error) {
+// others have less than the last of them, and all: there are none. nil: it would not pay. It begins with those of
+// likely entries, so that few others are among the best for a while.
+func (s *search) guess(limit int, by signal, likely []place) (rows []row, all bool, err error) {
 	passages, entries := 0, 0
 	for i := range s.parts {
 		passages += len(s.parts[i].passages)
@@ -39,10 +40,22 @@ func (s *search) guess(limit int, by signal) (rows []row, all bool, err error) {
 	room, kept := s.parts[0].scratch, int(guessed*float64(limit)*float64(passages)/float64(entries))
 	found, least := room.found[:0], math.Inf(-1)
 	best := slices.Grow(room.most[:0], kept)[:0:kept]
+	for _, at := range likely {
+		sh := &s.parts[at.part]
+		e := sh.seen(at.entry)
+		for n := e.first; n < e.first+e.passages; n++ {
+			if score, ok := by.of(sh, n); ok {
+				found = append(found, row{score, int(at.part), n})
+				if best.push(score); len(best) == cap(best) {
+					least = best[0]
+				}
+			}
+		}
+	}
 	for i := range s.parts {
 		sh := &s.parts[i]
 		if err := by.each(sh, &least, func(n uint32, score float64) error {
-			if score < least || by.sees != nil && !by.sees(sh, n, score) {
+			if score < least || len(likely) > 0 && sh.isLikely(sh.passages[n].Entry) {
 				return nil
 			}
 			found = append(withRoom(found, least), row{score, i, n})

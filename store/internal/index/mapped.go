@@ -52,7 +52,7 @@ func newMapped(g *segment.Segment, dims int, keeper any) *mapped {
 	if dims > 0 {
 		m.matrix = vector.Of(dims, g.Scales, g.Codes)
 		m.matrix.Use(g.Sketch)
-		m.matrix.Look(g.Check)
+		m.matrix.Look(g)
 	}
 	m.stemmed = g.HasTerms(retrieval.StemsFrom, retrieval.StemsTo)
 	n := g.Sequences()

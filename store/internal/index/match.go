@@ -387,12 +387,12 @@ type search struct {
 	members []uint32 // memory for number
 }
 
-// Bounds of a first pass over sketches (docs/adr/0094). coarseAbove is how many passages are all
-// compared with a query; it counts what is searched, which is the same in every store. sketchFrom
-// is how many vectors a segment has of which it keeps sketches.
+// Bounds of a first pass over sketches (docs/adr/0178). sketchFrom is how many vectors a segment has of which it keeps
+// sketches, and coarseAbove is how many there are in all where it pays to ask them: fewer lie in a cache. What is
+// found does not depend on either.
 const (
-	coarseAbove = 50_000
 	sketchFrom  = 4096
+	coarseAbove = 25_000
 )
 
 // sketch is what a segment keeps of vectors beside them.
@@ -405,17 +405,16 @@ func (x *Index) sketch(m *vector.Matrix) []byte {
 
 // compare makes a vector the one that rows are scored by, each when it is looked at.
 func (s *search) compare(v []float32) {
-	query, passages := vector.NewQuery(v), 0
-	for i := range s.parts {
-		passages += s.parts[i].alive().passages
-	}
-	if passages > s.coarseAbove {
-		query.Coarsen()
-	}
+	query, sketched := vector.NewQuery(v), 0
 	for i := range s.parts {
 		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
-			sh.query = query
+			if sh.query = query; sh.matrix.Sketched() {
+				sketched += sh.matrix.Len()
+			}
 		}
+	}
+	if sketched > s.coarseAbove {
+		query.Coarsen()
 	}
 }
 

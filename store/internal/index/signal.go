@@ -14,8 +14,7 @@ type signal struct {
 	// each yields the passages that it scores, those with less than *least may be left out.
 	each func(sh *scoring, least *float64, yield func(passage uint32, score float64) error) error
 	of   func(sh *scoring, passage uint32) (score float64, ok bool)
-	sees func(sh *scoring, passage uint32, score float64) bool // nil: all
-	rows bool                                                  // each yields cheaply, and may be called twice
+	rows bool // each yields cheaply, and may be called twice
 }
 
 // hasTags reports whether an entry has the tags of the filter, as far as the part has noted that.
@@ -75,10 +74,7 @@ var byVectors = signal{
 			return yield(sh.rows[row], float64(score))
 		})
 	},
-	of: (*scoring).similarity,
-	sees: func(sh *scoring, n uint32, score float64) bool {
-		return sh.matrix.Sees(sh.query, int(sh.passages[n].Row), float32(score))
-	},
+	of:   (*scoring).similarity,
 	rows: true,
 }
 
@@ -128,10 +124,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if t.full() && !r.before(t.worst()) || !isBest(sh, &e, n, score, by) {
 			return nil
 		}
-		if by.sees != nil && !by.sees(sh, n, score) {
-			return nil
-		}
-		if len(likely) > 0 && sh.likely[at.entry/64]&(1<<(at.entry%64)) != 0 {
+		if len(likely) > 0 && sh.isLikely(at.entry) {
 			if begun {
 				return nil // it was taken or refused
 			} // what is likely came out of another list of this search: the filter selects it
@@ -146,7 +139,7 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	if len(likely) > 0 {
 		defer s.note(likely)()
 	}
-	rows, all, err := s.guess(limit, by)
+	rows, all, err := s.guess(limit, by, likely)
 	t.inOrder = len(rows) > 0
 	for i := 0; err == nil && i < len(rows) && rows[i].score >= least; i++ {
 		err = take(rows[i].part, rows[i].passage, rows[i].score)
@@ -181,6 +174,9 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 	}
 	return t.sorted(), nil
 }
+
+// isLikely reports whether an entry is noted.
+func (sh *scoring) isLikely(entry uint32) bool { return sh.likely[entry/64]&(1<<(entry%64)) != 0 }
 
 // note notes entries in the memory of their parts, until the function that it returns is called.
 func (s *search) note(entries []place) (forget func()) {

@@ -141,28 +141,32 @@ func (c *scratch) forget() {
 
 // addScores adds what passages of a part get for one thing; fresh: also to those that have nothing yet.
 func (s *search) addScores(sh *scoring, a *asked, fresh bool) {
-	var once [64]float32 // as in addList
-	for _, p := range a.listOf(sh) {
-		if p.Count == 0 {
-			continue
-		}
-		sum := &sh.sums[p.Passage]
+	var once [64]float32 // as in addList, where variables of their own are explained, too
+	list := a.listOf(sh)
+	sums, passages, summed := sh.sums, sh.passages, sh.summed
+	if fresh {
+		summed = slices.Grow(summed, len(list))
+	}
+	for _, p := range list {
+		sum := &sums[p.Passage]
 		if *sum == 0 {
-			if !fresh {
+			if !fresh || p.Count == 0 {
 				continue
 			}
-			sh.summed = append(sh.summed, p.Passage)
+			summed = append(summed, p.Passage)
 		}
-		length := sh.passages[p.Passage].Length
-		if p.Count == 1 && length < uint32(len(once)) {
-			if once[length] == 0 {
-				once[length] = float32(score(a.weight, 1, float64(length), s.average))
+		if length := passages[p.Passage].Length; p.Count == 1 && length < uint32(len(once)) {
+			more := once[length]
+			if more == 0 {
+				more = float32(score(a.weight, 1, float64(length), s.average))
+				once[length] = more
 			}
-			*sum += once[length]
-		} else {
+			*sum += more
+		} else if p.Count > 0 {
 			*sum += float32(score(a.weight, float64(p.Count), float64(length), s.average))
 		}
 	}
+	sh.summed = summed
 }
 
 // mostScore is the most that a passage of a part gets for what is asked for.

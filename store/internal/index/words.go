@@ -264,19 +264,30 @@ func (s *search) findLists(list func(*scoring) []posting) asked {
 // union merges two lists of postings; a passage of both has the greater count.
 func union(a, b []posting) []posting {
 	out := make([]posting, 0, len(a)+len(b))
-	for len(a) > 0 || len(b) > 0 {
-		var p posting
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].Passage < b[0].Passage:
-			p, a = a[0], a[1:]
-		case len(a) == 0 || b[0].Passage < a[0].Passage:
-			p, b = b[0], b[1:]
-		default:
-			p, a, b = posting{Passage: a[0].Passage, Count: max(a[0].Count, b[0].Count)}, a[1:], b[1:]
-		}
+	keep := func(p posting) {
 		if p.Count > 0 {
 			out = append(out, p)
 		}
+	}
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		switch p, q := a[i], b[j]; {
+		case p.Passage < q.Passage:
+			keep(p)
+			i++
+		case q.Passage < p.Passage:
+			keep(q)
+			j++
+		default:
+			keep(posting{Passage: p.Passage, Count: max(p.Count, q.Count)})
+			i, j = i+1, j+1
+		}
+	}
+	for _, p := range a[i:] {
+		keep(p)
+	}
+	for _, p := range b[j:] {
+		keep(p)
 	}
 	return out
 }

@@ -132,6 +132,24 @@ func (s *Segment) Check(b []byte) {
 	}
 }
 
+// CheckEach is Check of pieces of some bytes: of a size, those of some numbers, from 0.
+func (s *Segment) CheckEach(b []byte, size int, numbers []int32) {
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(s.blocks)))
+	if uint64(base)+uint64(len(b)) > uint64(len(s.blocks)) {
+		for _, i := range numbers {
+			s.Check(b[int(i)*size : (int(i)+1)*size])
+		}
+		return
+	}
+	for _, i := range numbers {
+		at := uint(base) + uint(i)*uint(size)
+		n, last := at/blockBytes, (at+uint(size)-1)/blockBytes
+		if n != last || s.checked[n/64].Load()>>(n%64)&1 == 0 {
+			s.Check(b[int(i)*size : (int(i)+1)*size])
+		}
+	}
+}
+
 // checkBlock looks at a block, and that entries in it refer to nothing outside of the segment: so that who reads one
 // looks at a bit.
 func (s *Segment) checkBlock(n int) {
@@ -388,28 +406,34 @@ func (s *Segment) Term(n uint32) string { return s.terms.text(n) }
 func (s *Segment) Postings(to []Posting, term uint32) []Posting {
 	b, passage, passages := s.postings.at(term), uint64(0), uint64(len(s.Passages))
 	s.Check(b)
+	had := len(to)
 	to = slices.Grow(to, int(min(s.Holders[term], uint32(len(b)))))
-	for at := 0; at < len(b); {
-		step, next := uint64(b[at]), at+1
-		if step >= 0x80 {
-			if next < len(b) && b[next] < 0x80 { // as nearly all others have
-				step, next = step&0x7f|uint64(b[next])<<7, next+1
-			} else if step, next = number(b, at); next < 0 {
+	out, n := to[had:cap(to)], 0
+	for at := 0; at < len(b) && n < len(out); n++ {
+		step := uint64(b[at])
+		if at++; step >= 0x80 {
+			if at < len(b) && b[at] < 0x80 { // as nearly all others have
+				step += uint64(b[at])<<7 - 0x80
+				at++
+			} else if step, at = number(b, at-1); at < 0 {
 				break
 			}
 		}
 		count := uint64(1)
 		if step&1 != 0 {
-			if count, next = number(b, next); next < 0 {
+			if at < len(b) && b[at] < 0x80 {
+				count = uint64(b[at])
+				at++
+			} else if count, at = number(b, at); at < 0 {
 				break
 			}
 		}
 		if passage += step >> 1; passage >= passages {
 			break
 		}
-		to, at = append(to, Posting{uint32(passage), uint32(count)}), next
+		out[n] = Posting{uint32(passage), uint32(count)}
 	}
-	return to
+	return to[:had+n]
 }
 
 // Sequences returns how many there are.
