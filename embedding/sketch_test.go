@@ -46,7 +46,11 @@ func TestSketchesOfTheBuiltin(t *testing.T) {
 		}
 		return strings.Join(words, " ")
 	}
-	for name, text := range map[string]func() string{"sentences": sentence, "made-up words": madeUp} {
+	for _, kind := range []struct {
+		name string
+		text func() string
+	}{{"sentences", sentence}, {"made-up words", madeUp}} { // in this order, since they share random numbers
+		name, text := kind.name, kind.text
 		const rows = 5000
 		plain, texts := vector.New(model.Dims()), make([]string, rows)
 		for i := range texts {

@@ -3,6 +3,8 @@ package vector
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -150,12 +152,23 @@ func clouds(rng *rand.Rand, dims int) map[string]func() []float32 {
 	}
 }
 
+// inOrder goes through a map by its keys, so that each takes the same random numbers whenever the test runs.
+func inOrder[T any](m map[string]T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if !yield(name, m[name]) {
+				return
+			}
+		}
+	}
+}
+
 // A search through sketches finds what one without them finds.
 func TestSketches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	const rows, most = 300, 40
 	for _, dims := range []int{128, 256, 1024} {
-		for name, next := range clouds(rng, dims) {
+		for name, next := range inOrder(clouds(rng, dims)) {
 			plain := New(dims)
 			for range rows {
 				plain.Append(next())
@@ -182,7 +195,7 @@ func TestErrorsOfSketchesAreNormal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	const rows = 1000
 	for _, dims := range []int{128, 256} {
-		for name, next := range clouds(rng, dims) {
+		for name, next := range inOrder(clouds(rng, dims)) {
 			m := New(dims)
 			for range rows {
 				m.Append(next())
