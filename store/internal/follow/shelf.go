@@ -56,6 +56,7 @@ type Shelf struct {
 	Now    bool          // write images before the search answers: for tests
 	Forget bool          // keep no index for the next search: for tests
 	Part   int           // records of a shard that a transaction reads
+	Pause  time.Duration // before a look at what was erased: tests have another one
 	Log    *slog.Logger
 
 	Records atomic.Int64           // read into indexes
@@ -79,7 +80,7 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Log: log,
+		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Pause: tidyPause, Log: log,
 		turns: make(chan struct{}, 2), copies: map[loci.Tenant]map[string]bool{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

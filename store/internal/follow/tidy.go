@@ -21,9 +21,9 @@ import (
 // are made again without it: by the server that erased it, or, if that is gone, by the next one
 // that does the tenant's upkeep.
 
-// Pauses of tidying: for more erases to come, since it costs what the segments hold, not what
+// tidyPause is a pause of tidying: for more erases to come, since it costs what the segments hold, not what
 // is erased; and after another server was quicker.
-var tidyPause = time.Second
+const tidyPause = time.Second
 
 // copyPause is how often a server looks whether the copies that it has are still good, if no
 // search does.
@@ -49,7 +49,7 @@ func (y *tidying) close() {
 }
 
 // Tidy asks for a look at the images of a tenant of which something was erased, a moment later.
-func (s *Shelf) Tidy(t loci.Tenant) { s.tidyAfter(t, tidyPause) }
+func (s *Shelf) Tidy(t loci.Tenant) { s.tidyAfter(t, s.Pause) }
 
 func (s *Shelf) tidyAfter(t loci.Tenant, after time.Duration) {
 	if s == nil {
@@ -122,7 +122,7 @@ func (s *Shelf) tidyOne(t loci.Tenant) {
 	case err == nil && (more || s.hasCopies(t)):
 		s.tidyAfter(t, copyPause)
 	case errors.Is(err, ErrMoved):
-		s.tidyAfter(t, tidyPause)
+		s.tidyAfter(t, s.Pause)
 	case err != nil && s.ctx.Err() == nil:
 		s.warn("take erased memories out of the index that is kept in the database", err)
 		s.tidyAfter(t, pause)
