@@ -164,7 +164,8 @@ func (s *Handle) History(ctx context.Context, id string, q HistoryQuery) (Histor
 	if err != nil {
 		return History{}, err
 	}
-	out := History{Session: id, Messages: make([]StoredMessage, len(records)), More: next != "" && len(records) != q.Last}
+	out := History{Session: id, Messages: make([]StoredMessage, len(records))}
+	out.More = next != "" && len(records) != q.Last
 	for i := range records {
 		if out.Messages[i], err = readMessage(&records[i]); err != nil {
 			return History{}, err

@@ -352,11 +352,13 @@ func TestSummariesReadNoMoreThanTheyNeed(t *testing.T) {
 			}
 		}
 		s.messages = 0
-		done, err := session.Of(m).Summarise(t.Context(), "s", session.SummaryOptions{ContextTokens: 1000, Completer: model})
+		o := session.SummaryOptions{ContextTokens: 1000, Completer: model}
+		done, err := session.Of(m).Summarise(t.Context(), "s", o)
 		if err != nil || !done.Done {
 			t.Fatalf("%+v, %v", done, err)
 		}
-		stays, err := session.Of(m).History(t.Context(), "s", session.HistoryQuery{After: done.Summary.Through, Limit: 1000})
+		behind := session.HistoryQuery{After: done.Summary.Through, Limit: 1000}
+		stays, err := session.Of(m).History(t.Context(), "s", behind)
 		if err != nil || done.Summary.Messages+int64(len(stays.Messages)) != spoken+1 { // one of the system's is among those that stay
 			t.Errorf("%d messages are covered, and %d stay, of %d: %v", done.Summary.Messages, len(stays.Messages), n, err)
 		}
@@ -364,8 +366,9 @@ func TestSummariesReadNoMoreThanTheyNeed(t *testing.T) {
 	}
 	whole, all := summarised(1<<30, nil)
 	some, few := summarised(10_000, nil)
-	if whole.Summary.Text != some.Summary.Text || whole.Summary.Through != some.Summary.Through || whole.After != some.After {
-		t.Errorf("of all it is %+v, of some %+v", whole.Summary, some.Summary)
+	of, by := whole.Summary, some.Summary
+	if of.Text != by.Text || of.Through != by.Through || whole.After != some.After {
+		t.Errorf("of all it is %+v, of some %+v", of, by)
 	}
 	if off := whole.Before - some.Before; off*off*100 > whole.Before*whole.Before {
 		t.Errorf("%d tokens are guessed to be %d", whole.Before, some.Before)

@@ -77,7 +77,8 @@ func TestSearchesEndAtANumberOfBytes(t *testing.T) {
 		"more than are seen":        {[]loci.Kind{session.Kind}, nil, 20, 0, 0},
 		"messages":                  {[]loci.Kind{session.KindMessage}, nil, 20, 0, 0},
 	} {
-		found, err := view.Search(t.Context(), m, loci.Query{Text: "walrus", Limit: c.limit, Offset: c.offset}, c.kinds, c.states)
+		q := loci.Query{Text: "walrus", Limit: c.limit, Offset: c.offset}
+		found, err := view.Search(t.Context(), m, q, c.kinds, c.states)
 		if c.found == 0 {
 			if !errors.Is(err, loci.ErrTooMuch) || loci.AsError(err).Code != loci.TooLarge {
 				t.Errorf("%s: %d, %v", name, len(found.Results), err)

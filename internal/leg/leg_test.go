@@ -71,8 +71,8 @@ func (s *shelf) leg(out io.Writer, place string, lines, bytes, size int) (string
 		return nil
 	}
 	loose := func() error {
-		same := func(key string) string { return key }
-		return Pages(w, s.places, 3, same, func(n *int) string { return fmt.Sprint(*n) }, func(some []string, cursor string) ([]int, string, error) {
+		same, name := func(key string) string { return key }, func(n *int) string { return fmt.Sprint(*n) }
+		return Pages(w, s.places, 3, same, name, func(some []string, cursor string) ([]int, string, error) {
 			var all []int
 			for _, key := range some {
 				all = append(all, s.loose[key]...)
@@ -273,7 +273,8 @@ func TestLegsEndWithinAPage(t *testing.T) {
 		for _, n := range seen {
 			twice += n - 1
 		}
-		if want := map[bool]int{false: 400, true: 390}[gone]; len(seen) != want || most > 15+2*10 || (twice > 0) != gone {
+		want := map[bool]int{false: 400, true: 390}[gone]
+		if len(seen) != want || most > 15+2*10 || (twice > 0) != gone {
 			t.Errorf("gone %v: %d lines, %d again, the longest leg has %d", gone, len(seen), twice, most)
 		}
 	}

@@ -276,7 +276,8 @@ func TestLogsAreReadToTheLastCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := p.harvest()
-		if got := slices.Sorted(maps.Keys(p.pages)); err != nil || p.place.frames != c.frames || !slices.Equal(got, c.pages) {
+		got := slices.Sorted(maps.Keys(p.pages))
+		if err != nil || p.place.frames != c.frames || !slices.Equal(got, c.pages) {
 			t.Errorf("%d: %d frames, pages %v, %v; want %d and %v", i, p.place.frames, got, err, c.frames, c.pages)
 		}
 	}

@@ -7,40 +7,10 @@ package rowcache
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
-
-// A State tells one state of a file from every other one.
-type State [12]uint32
-
-// Places in a State of what SQLite's file format says is there.
-const (
-	changes = 2 // a number that each commit raises by one
-	frames  = 4 // in the log
-	sums    = 6 // of these, two
-	cuts    = 8 // a number that is raised by one where the log begins anew, big-endian, and one at random
-)
-
-// isCut reports whether one state became another one because the log was merged into the file and begun anew, and
-// nothing else: the file says the same.
-func isCut(before, after State) bool {
-	same := before
-	same[frames], same[cuts] = 0, bigEndian(bigEndian(before[cuts])+1)
-	for _, place := range []int{sums, sums + 1, cuts + 1, len(same) - 2, len(same) - 1} {
-		same[place] = after[place] // checksums, and what is at random
-	}
-	return same == after
-}
-
-// bigEndian is a number whose bytes lie as those of another one do, big-endian.
-func bigEndian(n uint32) uint32 {
-	var b [4]byte
-	binary.NativeEndian.PutUint32(b[:], n)
-	return binary.BigEndian.Uint32(b[:])
-}
 
 // An ID names a row for readers. Writers name it by its number.
 type ID [16]byte
@@ -415,21 +385,6 @@ func (f *File) cutLists() {
 		}
 		f.count(l.cost(key))
 	}
-}
-
-// Cut runs what merges the log into the file and begins it anew: that changes the state of the file and not what it
-// says, so that what is kept stays, unless somebody commits meanwhile.
-func (f *File) Cut(run func() error) error {
-	f.mu.Lock()
-	_, _, _ = f.stands(true)
-	f.cutting++
-	f.mu.Unlock()
-	err := run()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, _, _ = f.stands(true) // a commit under way compares changes alone
-	f.cutting--
-	return err
 }
 
 // listChanges remembers which rows a commit touched, for as long as there are lists that do not show it.
