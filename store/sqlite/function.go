@@ -72,22 +72,32 @@ func mayRange(attributes, key []byte, least, number bool, bound float64, text []
 	if rest = bytes.TrimLeft(rest, space); !colon || len(rest) == 0 {
 		return true
 	}
-	beyond := false
-	switch first := rest[0]; {
-	case number && (first == '-' || '0' <= first && first <= '9'):
-		end := bytes.IndexAny(rest, ",}] \t\r\n")
-		if end < 0 {
-			return true
-		}
-		value, err := strconv.ParseFloat(string(rest[:end]), 64)
-		beyond = err == nil && (least && value < bound || !least && value > bound)
-	case !number && first == '"':
-		end := bytes.IndexByte(rest[1:], '"')
-		if end < 0 {
-			return true
-		}
-		order := bytes.Compare(rest[1:1+end], text)
-		beyond = least && order < 0 || !least && order > 0
-	}
+	beyond := !number && beyondText(rest, least, text) || number && beyondNumber(rest, least, bound)
 	return !beyond || bytes.Contains(attributes[at+len(key):], key) || bytes.IndexByte(attributes, '\\') >= 0
+}
+
+// beyondNumber reports whether the JSON of a value, with more behind it, is that of a number beyond a bound.
+func beyondNumber(rest []byte, least bool, bound float64) bool {
+	if rest[0] != '-' && (rest[0] < '0' || rest[0] > '9') {
+		return false
+	}
+	end := bytes.IndexAny(rest, ",}] \t\r\n")
+	if end < 0 {
+		return false
+	}
+	value, err := strconv.ParseFloat(string(rest[:end]), 64)
+	return err == nil && (least && value < bound || !least && value > bound)
+}
+
+// beyondText is beyondNumber for a text.
+func beyondText(rest []byte, least bool, bound []byte) bool {
+	if rest[0] != '"' {
+		return false
+	}
+	end := bytes.IndexByte(rest[1:], '"')
+	if end < 0 {
+		return false
+	}
+	order := bytes.Compare(rest[1:1+end], bound)
+	return least && order < 0 || !least && order > 0
 }

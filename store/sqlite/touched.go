@@ -132,7 +132,8 @@ func (p *touched) harvest() error {
 	written := map[int64]bool{} // what the commit under way wrote, and whether it has anything to wipe
 	for n := p.place.frames; ; {
 		got, err := p.log.ReadAt(p.frames, logHeader+n*size)
-		if err != nil && !errors.Is(err, io.EOF) {
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end {
 			return err
 		}
 		for frames := p.frames[:got]; ; frames = frames[size:] {
@@ -158,8 +159,8 @@ func (p *touched) harvest() error {
 			clear(written)
 			p.place.frames, p.place.last = n, [frameHeader]byte(frames)
 		}
-		if err != nil {
-			return nil // the end
+		if end {
+			return nil
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *search) newestFirst() (hits []loci.Hit, at []place) {
 	}
 	slices.SortFunc(sorted, func(a, b made) int {
 		if a.moment != b.moment {
-			return b.moment.compare(a.moment)
+			return b.compare(a.moment)
 		}
 		return bytes.Compare(s.made[a.at].ID[:], s.made[b.at].ID[:])
 	})
