@@ -164,9 +164,10 @@ func (c *Handle) prunePart(
 	})
 }
 
-// DeleteForRunsPart is a part of [Handle.DeleteForRuns] that takes less than a second: the first one has half as much as
-// others, since a store may have to wipe what was written before it. A call with the cursor of the part before goes on, and so does one without, which looks once more at the checkpoints before. In the middle of a large
-// graph checkpoints are gone and their values still there, and the parent of another one may be gone.
+// DeleteForRunsPart is a part of [Handle.DeleteForRuns] that takes less than a second. The first one has half as much as
+// others, since a store may have to wipe what was written before it. A call with the cursor of the part before goes on, and
+// so does one without, which looks once more at the checkpoints before. In the middle of a large graph checkpoints are gone
+// and their values still there, and the parent of another one may be gone.
 func (c *Handle) DeleteForRunsPart(ctx context.Context, runs []string, cursor string) (Part, error) {
 	room := erasePart
 	if cursor == "" {

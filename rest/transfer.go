@@ -137,7 +137,7 @@ func (a *API) exportPart(
 		next, err := write(hc.Context(), lines, part)
 		if err == nil && whole && next != "" {
 			err = &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf("the export has more than %d lines or %d bytes, the limit of one reply", exportLines, exportBytes),
-				Recovery: "Ask with limit, and with cursor for what follows, as the clients do, or use loci export."}
+				Recovery: "Ask with limit, and with the next_cursor of each reply as cursor for what follows; or use the command line, which writes all of it."}
 		}
 		if err == nil {
 			err = lines.end(left, next)
