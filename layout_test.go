@@ -328,6 +328,31 @@ func TestRoomsAreSmall(t *testing.T) {
 	}
 }
 
+// mostBytes is what a file takes that is read or compared. What is larger makes every clone slow for ever.
+const mostBytes = 1 << 20
+
+// larger are the files that may have more: what the binary carries.
+var larger = []string{"embedding/builtin.model", "internal/token/o200k_base.tokens"}
+
+// TestNothingIsLeftBehind: an empty file and a program that was built are there by a slip of
+// `git add`.
+func TestNothingIsLeftBehind(t *testing.T) {
+	unkept := regexp.MustCompile(`\.(test|prof)$|^loci$`) // as .gitignore says
+	walk(t, func(name string) {
+		if unkept.MatchString(name) || path.Base(name) == "py.typed" {
+			return
+		}
+		switch info, err := os.Stat(name); {
+		case err != nil:
+			t.Error(err)
+		case info.Size() == 0:
+			t.Errorf("%s is empty: remove it", name)
+		case info.Size() > mostBytes && !slices.Contains(larger, name):
+			t.Errorf("%s has %d bytes; the limit is %d: remove it, or say in larger why it is kept", name, info.Size(), mostBytes)
+		}
+	})
+}
+
 // TestLinesOfCodeAreShort measures what is left of each line without texts and comments.
 func TestLinesOfCodeAreShort(t *testing.T) {
 	sources(t, func(name, text string) {
