@@ -76,8 +76,8 @@ func oneOf(values ...string) map[string]any { return map[string]any{"type": "str
 func messageSchema(r huma.Registry) *huma.Schema {
 	const name = "Message"
 	if r.Map()[name] == nil {
-		r.Map()[name] = &huma.Schema{Type: huma.TypeObject, Description: "A message in any of three forms; each may have more properties.",
-			Extensions: map[string]any{"oneOf": []any{openAIForm(), langChainForm(), constructorForm()}}}
+		r.Map()[name] = &huma.Schema{Type: huma.TypeObject, Description: "A message in any of four forms; each may have more properties.",
+			Extensions: map[string]any{"oneOf": []any{openAIForm(), langChainForm(), dumpedForm(), constructorForm()}}}
 	}
 	return &huma.Schema{Ref: "#/components/schemas/" + name}
 }
@@ -87,8 +87,7 @@ func openAIForm() map[string]any {
 		"function": object("", map[string]any{"name": text(""), "arguments": text("A JSON object, as text")}, "name", "arguments")}, "function")
 	return object("A message of OpenAI's chat", map[string]any{
 		"role": oneOf("user", "assistant", "system", "developer", "tool", "function"),
-		"content": map[string]any{"oneOf": []any{map[string]any{"type": "string"},
-			map[string]any{"type": "array", "items": map[string]any{"type": "object"}}, map[string]any{"type": "null"}}},
+		"content": contentForm(map[string]any{"type": "null"}),
 		"name": text("Of the speaker"), "tool_call_id": text("Of the call whose result this is; of the role tool"),
 		"tool_calls": map[string]any{"type": "array", "items": call}}, "role")
 }
@@ -106,6 +105,17 @@ func langChainForm() map[string]any {
 	delete(properties, "seq")
 	delete(properties, "created_at")
 	return object("A message as LangChain stores it", properties, "type", "data")
+}
+
+func dumpedForm() map[string]any {
+	return object("A message as LangChain's model_dump and LangGraph's server write it", map[string]any{
+		"type": storedProperties()["type"], "content": contentForm()}, "type", "content")
+}
+
+// contentForm is a text or a list of blocks, or what else a form takes.
+func contentForm(others ...any) map[string]any {
+	return map[string]any{"oneOf": append([]any{map[string]any{"type": "string"},
+		map[string]any{"type": "array", "items": map[string]any{"type": "object"}}}, others...)}
 }
 
 func constructorForm() map[string]any {

@@ -78,9 +78,10 @@ type StoredMessage struct {
 	Message
 }
 
-// ParseMessage reads one message as JSON, in any of three forms:
+// ParseMessage reads one message as JSON, in any of four forms:
 //
 //   - as LangChain stores it: {"type": "human", "data": {"content": …}};
+//   - as LangChain's model_dump and LangGraph's server write it: {"type": "human", "content": …};
 //   - as LangChain serialises its objects: {"lc": 1, "type": "constructor", "id":
 //     ["langchain_core", "messages", "HumanMessage"], "kwargs": {"content": …}};
 //   - as OpenAI's chat has it: {"role": "user", "content": …}.
@@ -92,7 +93,7 @@ func ParseMessage(data []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	return parseMessage(object)
+	return parseMessage(object, data)
 }
 
 // ParseMessages reads a JSON array of messages; see [ParseMessage]. TooLarge: they have more
@@ -189,10 +190,13 @@ func messageObject(data []byte) (fields, error) {
 	return object, nil
 }
 
-func parseMessage(object fields) (Message, error) {
+// parseMessage reads a message from its fields and the text that has them.
+func parseMessage(object fields, text json.RawMessage) (Message, error) {
 	switch {
 	case object["lc"] != nil:
 		return constructedMessage(object)
+	case object["type"] != nil && object["data"] == nil && object["content"] != nil:
+		return dumpedMessage(object, text)
 	case object["type"] != nil:
 		return storedMessage(object)
 	case object["role"] != nil:
@@ -215,6 +219,16 @@ func storedMessage(object fields) (Message, error) {
 	return newMessage(MessageType(typ), object["data"], "data")
 }
 
+// dumpedMessage reads the fields of a message of LangChain beside its type. The type stays among
+// them, as in the data of the stored form that LangChain itself writes.
+func dumpedMessage(object fields, text json.RawMessage) (Message, error) {
+	typ, err := object.text("", "type", true)
+	if err != nil {
+		return Message{}, err
+	}
+	return newMessage(MessageType(typ), text, "")
+}
+
 // constructedMessage reads a serialised object of LangChain.
 func constructedMessage(object fields) (Message, error) {
 	var id []string
@@ -231,7 +245,8 @@ func constructedMessage(object fields) (Message, error) {
 	return newMessage(typ, object["kwargs"], "kwargs")
 }
 
-// newMessage checks a message and makes it. place is where its data were written.
+// newMessage checks a message and makes it. place is where its data were written, or "" if they
+// are the message.
 func newMessage(typ MessageType, data json.RawMessage, place string) (Message, error) {
 	if err := checkMessage(typ, data, place); err != nil {
 		return Message{}, err
@@ -287,12 +302,12 @@ func checkMessageData(typ MessageType, data fields, place string) error {
 		}
 	}
 	if status, _ := data.text(place, "status", false); typ.base() == MessageTool && status != "" && status != "success" && status != "error" {
-		return loci.Errorf(loci.Invalid, "%s.status is %q; it must be success or error", place, loci.ClipLabel(status))
+		return loci.Errorf(loci.Invalid, "%s is %q; it must be success or error", in(place, "status"), loci.ClipLabel(status))
 	}
 	for _, key := range []string{"additional_kwargs", "response_metadata", "usage_metadata"} {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(data.orNull(key), &object) != nil {
-			return loci.Errorf(loci.Invalid, "%s.%s must be a JSON object", place, key)
+			return loci.Errorf(loci.Invalid, "%s must be a JSON object", in(place, key))
 		}
 	}
 	if _, err := data.toolCalls(place); err != nil {
@@ -309,14 +324,19 @@ func (f fields) orNull(key string) json.RawMessage {
 	return json.RawMessage("null")
 }
 
+// in names a field of an object for an error; "" is the place of what the caller wrote.
+func in(place, key string) string {
+	if place == "" {
+		return key
+	}
+	return place + "." + key
+}
+
 // text reads a field that is a text; missing and null are "", unless required.
 func (f fields) text(place, key string, required bool) (string, error) {
 	var text *string
 	if json.Unmarshal(f.orNull(key), &text) != nil || text == nil && required {
-		if place != "" {
-			place += "."
-		}
-		return "", loci.Errorf(loci.Invalid, "%s%s must be a text", place, key)
+		return "", loci.Errorf(loci.Invalid, "%s must be a text", in(place, key))
 	}
 	if text == nil {
 		return "", nil
@@ -334,10 +354,10 @@ func (f fields) content(place string, optional bool) error {
 	case ok && raw[0] == '"':
 		return nil
 	case !ok || raw[0] != '[':
-		return loci.Errorf(loci.Invalid, "%s.content must be a text or a list of blocks", place)
+		return loci.Errorf(loci.Invalid, "%s must be a text or a list of blocks", in(place, "content"))
 	}
 	if n := loci.CountJSON(raw); n > MaxMessageParts {
-		return loci.Errorf(loci.Invalid, "%s.content has %d blocks; the limit is %d: split the message", place, n, MaxMessageParts)
+		return loci.Errorf(loci.Invalid, "%s has %d blocks; the limit is %d: split the message", in(place, "content"), n, MaxMessageParts)
 	}
 	i := -1
 	return loci.EachJSON(raw, func(_ string, block []byte) error {
@@ -346,9 +366,9 @@ func (f fields) content(place string, optional bool) error {
 		case '"':
 			return nil
 		case '{':
-			return eachText(block, func() string { return fmt.Sprintf("%s.content[%d]", place, i) }, "type")
+			return eachText(block, func() string { return fmt.Sprintf("%s[%d]", in(place, "content"), i) }, "type")
 		}
-		return loci.Errorf(loci.Invalid, "%s.content[%d] must be a text or a JSON object", place, i)
+		return loci.Errorf(loci.Invalid, "%s[%d] must be a text or a JSON object", in(place, "content"), i)
 	})
 }
 
@@ -378,10 +398,10 @@ func (f fields) list(place, key string) (json.RawMessage, error) {
 	case raw[0] == 'n':
 		return json.RawMessage("[]"), nil
 	case raw[0] != '[':
-		return nil, loci.Errorf(loci.Invalid, "%s.%s must be a list", place, key)
+		return nil, loci.Errorf(loci.Invalid, "%s must be a list", in(place, key))
 	}
 	if n := loci.CountJSON(raw); n > MaxMessageParts {
-		return nil, loci.Errorf(loci.Invalid, "%s.%s has %d entries; the limit is %d: split the message", place, key, n, MaxMessageParts)
+		return nil, loci.Errorf(loci.Invalid, "%s has %d entries; the limit is %d: split the message", in(place, key), n, MaxMessageParts)
 	}
 	return raw, nil
 }
@@ -393,7 +413,7 @@ func (f fields) toolCalls(place string) (calls []toolCall, err error) {
 		return nil, err
 	}
 	return calls, loci.EachJSON(list, func(_ string, raw []byte) error {
-		at := func() string { return fmt.Sprintf("%s.tool_calls[%d]", place, len(calls)) }
+		at := func() string { return fmt.Sprintf("%s[%d]", in(place, "tool_calls"), len(calls)) }
 		if raw[0] != '{' {
 			return loci.Errorf(loci.Invalid, "%s must be a JSON object", at())
 		}
@@ -436,7 +456,7 @@ func (f fields) invalidToolCalls(place string) error {
 	i := -1
 	return loci.EachJSON(list, func(_ string, raw []byte) error {
 		i++
-		at := func() string { return fmt.Sprintf("%s.invalid_tool_calls[%d]", place, i) }
+		at := func() string { return fmt.Sprintf("%s[%d]", in(place, "invalid_tool_calls"), i) }
 		if raw[0] != '{' {
 			return loci.Errorf(loci.Invalid, "%s must be a JSON object", at())
 		}

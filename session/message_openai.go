@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci"
 )
@@ -58,10 +57,8 @@ func openAIMessage(object fields) (Message, error) {
 	if err != nil {
 		return Message{}, loci.Errorf(loci.Invalid, "a message is not JSON: %s", err)
 	}
-	if err := checkMessage(typ, encoded, "data"); err != nil {
-		e := *loci.AsError(err)
-		e.Msg = strings.TrimPrefix(e.Msg, "data.") // the field as the caller wrote it
-		return Message{}, &e
+	if err := checkMessage(typ, encoded, ""); err != nil {
+		return Message{}, err
 	}
 	return Message{Type: typ, Data: encoded}, nil
 }

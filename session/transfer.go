@@ -336,9 +336,15 @@ func importMessage(raw json.RawMessage) (m StoredMessage, err error) {
 			return m, err
 		}
 	}
+	given := len(object)
 	delete(object, "seq")
 	delete(object, "created_at")
-	m.Message, err = parseMessage(object)
+	if len(object) < given { // what stands beside a message is no part of it
+		if raw, err = loci.MarshalJSON(object); err != nil {
+			return m, err
+		}
+	}
+	m.Message, err = parseMessage(object, raw)
 	return m, err
 }
 

@@ -166,6 +166,7 @@ func TestSessionImportOfAList(t *testing.T) {
 	forms := map[string]string{
 		"LangChain":  `[{"type":"human","data":{"content":"hi"}},{"type":"ai","data":{"content":"ho"}}]`,
 		"serialised": `[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{"content":"hi"}},{"role":"assistant","content":"ho"}]`,
+		"dumped":     `[{"content":"hi","additional_kwargs":{},"response_metadata":{},"type":"human","name":null,"id":null},{"type":"ai","content":"ho","created_at":"2026-01-02T03:04:05.678Z"}]`,
 		"OpenAI":     " \n[{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"assistant\",\"content\":\"ho\"}]\n",
 	}
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
@@ -178,6 +179,9 @@ func TestSessionImportOfAList(t *testing.T) {
 			got := locitest.Said(locitest.HistoryOf(t, m, done.Session, session.HistoryQuery{}))
 			if !slices.Equal(got, []string{"1 hi", "2 ho"}) {
 				t.Errorf("%s: history %q", name, got)
+			}
+			if text := exportedSession(t, m, done.Session); strings.Count(text, `"created_at"`) != 3 { // the session's and theirs
+				t.Errorf("%s: exported as %s", name, text)
 			}
 			if done, err = session.Of(m).Import(t.Context(), strings.NewReader(list),
 				session.Import{ID: "all", Mode: session.ImportAppend}); err != nil || done.Session != "all" {

@@ -27,17 +27,26 @@ type chatForm int
 const (
 	openAIForm    chatForm = iota // {"role": …, "content": …}
 	langChainForm                 // {"type": …, "data": {"content": …}}
+	dumpedForm                    // {"type": …, "content": …}
 )
 
 // langChainRoles are the roles of LangChain's types of messages.
 var langChainRoles = map[string]string{"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
 
+// langChainRole is the role of a type of LangChain; other types are their own.
+func langChainRole(typ string) string {
+	if role, known := langChainRoles[typ]; known {
+		return role
+	}
+	return typ
+}
+
 // System reports whether the message instructs the model on behalf of the program.
 func (c *ChatMessage) System() bool { return c.Role == "system" || c.Role == "developer" }
 
 // ParseChat reads a JSON list of messages, each in the form of OpenAI's chat
-// messages, {"role", "content"}, or in that in which LangChain stores them, {"type",
-// "data"}.
+// messages, {"role", "content"}, in that in which LangChain stores them, {"type",
+// "data"}, or in that of its model_dump, {"type", "content"}.
 func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
 	if err := loci.CheckJSON("messages", list); err != nil {
 		return nil, err
@@ -65,17 +74,16 @@ func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
 		case err == nil && read.Role != "":
 			out[i] = ChatMessage{Role: read.Role, Content: read.Content, Source: source}
 		case err == nil && read.Type != "" && read.Data != nil:
-			role, known := langChainRoles[read.Type]
-			if !known {
-				role = read.Type
-				if read.Data.Role != "" {
-					role = read.Data.Role
-				}
+			role := langChainRole(read.Type)
+			if read.Data.Role != "" && role == read.Type {
+				role = read.Data.Role
 			}
 			out[i] = ChatMessage{Role: role, Content: read.Data.Content, Source: source, form: langChainForm}
+		case err == nil && read.Type != "" && read.Content != nil:
+			out[i] = ChatMessage{Role: langChainRole(read.Type), Content: read.Content, Source: source, form: dumpedForm}
 		default:
-			return nil, &loci.Error{Code: loci.Invalid, Msg: loci.Errorf(loci.Invalid, "messages[%d] has neither a role nor a type with data", i).Msg, Err: err,
-				Recovery: `Write each message as {"role", "content"} or as {"type", "data"}.`}
+			return nil, &loci.Error{Code: loci.Invalid, Msg: loci.Errorf(loci.Invalid, "messages[%d] has neither a role nor a type with data or content", i).Msg, Err: err,
+				Recovery: `Write each message as {"role", "content"}, {"type", "data"} or {"type", "content"}.`}
 		}
 	}
 	return out, nil
@@ -102,7 +110,7 @@ func (c *ChatMessage) write() (json.RawMessage, error) {
 	if content == nil {
 		content = json.RawMessage("null")
 	}
-	if c.form != langChainForm {
+	if c.form == openAIForm {
 		return loci.MarshalJSON(struct {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
@@ -117,6 +125,9 @@ func (c *ChatMessage) write() (json.RawMessage, error) {
 	type data struct {
 		Content json.RawMessage `json:"content"`
 		Type    string          `json:"type"`
+	}
+	if c.form == dumpedForm {
+		return loci.MarshalJSON(data{content, typ})
 	}
 	return loci.MarshalJSON(struct {
 		Type string `json:"type"`

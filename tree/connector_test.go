@@ -97,7 +97,7 @@ func TestConnectorText(t *testing.T) {
 	})
 }
 
-// TestConnect: where a connector puts its message, in both forms of messages; the others stay
+// TestConnect: where a connector puts its message, in each form of messages; the others stay
 // as they are.
 func TestConnect(t *testing.T) {
 	e := locitest.NewEngine(t, locitest.OpenMemory(), loci.Options{})
@@ -116,6 +116,8 @@ func TestConnect(t *testing.T) {
 		{"none at all", `[]`, `[` + memory + `]`, ""},
 		{"LangChain", `[{"type":"system","data":{"content":"s","x":1}},{"type":"human","data":{"content":"hi"}}]`,
 			`[{"type":"system","data":{"content":"s","x":1}},` + stored + `,{"type":"human","data":{"content":"hi"}}]`, tree.AfterSystem},
+		{"LangChain, dumped", `[{"content":"s","type":"system","id":null},{"type":"human","content":"hi"}]`,
+			`[{"content":"s","type":"system","id":null},{"content":"Memory\n/\n[F] a","type":"system"},{"type":"human","content":"hi"}]`, tree.AfterSystem},
 	} {
 		messages, err := tree.ParseChat([]byte(c.in))
 		if err != nil {
@@ -133,7 +135,7 @@ func TestConnect(t *testing.T) {
 			t.Errorf("%s: the messages became %s, %v", c.name, again, err)
 		}
 	}
-	for _, bad := range []string{`{}`, `[1]`, `[{"content":"x"}]`} {
+	for _, bad := range []string{`{}`, `[1]`, `[{"content":"x"}]`, `[{"type":"human"}]`} {
 		if _, err := tree.ParseChat([]byte(bad)); loci.AsError(err).Code != loci.Invalid {
 			t.Errorf("%s: %v", bad, err)
 		}
