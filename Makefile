@@ -35,7 +35,7 @@ RACES := TestStore/cases/(concurrent|one_of|writers|readers|deadlines|a_store_cl
 
 # One caller asks these for much, one thing after the other: the detector is most of their
 # time, and has nothing to see.
-LARGE := Test(Sketches|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKeysInAnyOrder|QuickSearchOfALargeShard|LargestValueInAnExport|PageOfLargeCheckpointsEndsEarly|LongObjectsAreRefused|ManyUnknownArguments|CopyEqualsItsSource|CopiesThatDiffer|RetrievalQuality|HostileQueries|WorkIsLinear|DigestTimeIsLinear|ThreadsInParts|RunsOfALargeGraph|ExportOfATenantInParts|ExportIsBounded|ThreadsAreErasedInParts|LongThreadsArePrunedInParts|PutBehindALook|PlainTextsAreComparedAsOthers|StemsAreThoseOfSnowball)
+LARGE := Test(Sketches|SkippingMakesNoDifference|BytesAreWhatAnIndexTakes|ManyKeysInAnyOrder|QuickSearchOfALargeShard|LargestValueInAnExport|PageOfLargeCheckpointsEndsEarly|LongObjectsAreRefused|ManyUnknownArguments|CopyEqualsItsSource|CopiesThatDiffer|RetrievalQuality|HostileQueries|WorkIsLinear|DigestTimeIsLinear|ThreadsInParts|RunsOfALargeGraph|ExportOfATenantInParts|ExportIsBounded|ThreadsAreErasedInParts|LongThreadsArePrunedInParts|PutBehindALook|PlainTextsAreComparedAsOthers|StemsAreThoseOfSnowball|SketchKernelsAgree|ErrorsOfSketches|ASearchForATimeReadsTheBestTexts)
 
 # What is run whole without it.
 WHOLE := ./store/sqlite ./store/postgres ./store/mongo ./cmd ./tests
