@@ -80,7 +80,8 @@ func ParseChat(list json.RawMessage) ([]ChatMessage, error) {
 			}
 			out[i] = ChatMessage{Role: role, Content: read.Data.Content, Source: source, form: langChainForm}
 		case err == nil && read.Type != "" && read.Content != nil:
-			out[i] = ChatMessage{Role: langChainRole(read.Type), Content: read.Content, Source: source, form: dumpedForm}
+			role := langChainRole(read.Type)
+			out[i] = ChatMessage{Role: role, Content: read.Content, Source: source, form: dumpedForm}
 		default:
 			return nil, &loci.Error{Code: loci.Invalid, Msg: loci.Errorf(loci.Invalid, "messages[%d] has neither a role nor a type with data or content", i).Msg, Err: err,
 				Recovery: `Write each message as {"role", "content"}, {"type", "data"} or {"type", "content"}.`}
