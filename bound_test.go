@@ -36,10 +36,7 @@ func TestTagsAreBoundedFirst(t *testing.T) {
 		tags := many(n)
 		return locitest.Allocations(func() {
 			_, err := loci.CheckTags(tags)
-			if want := fmt.Sprintf(
-				"tags has %d entries; the limit is 16: leave some out",
-				n,
-			); err == nil ||
+			if want := fmt.Sprintf("tags has %d entries; the limit is 16: leave some out", n); err == nil ||
 				err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
@@ -78,9 +75,7 @@ func TestFiltersAreBounded(t *testing.T) {
 		"an operator": {"a": map[string]any{"$eq": list(99)}}, "numbers": {"a": make([]float64, 100)}, "a struct": {"a": point{make([]int, 100)}},
 		"raw": {"a": json.RawMessage("[" + strings.Repeat("1,", 100) + "1]")}, "a million": {"a": list(1_000_000)},
 	} {
-		if _, err := loci.ParseWhere(
-			filter,
-		); err == nil ||
+		if _, err := loci.ParseWhere(filter); err == nil ||
 			err.Error() != "filter has more than 100 conditions: leave some out" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -173,11 +168,7 @@ func TestJSONIsStoredAsSent(t *testing.T) {
 		}
 	}
 	for _, name := range []string{`{"TYPE":"entity","name":"n"}`, `{"type":"entity","Name":"n"}`, `{"type":"header","format":"loci.export","version":1,"Version":1}`} {
-		if _, err := m.Import(
-			ctx,
-			strings.NewReader(name+"\n"),
-			nil,
-		); err == nil ||
+		if _, err := m.Import(ctx, strings.NewReader(name+"\n"), nil); err == nil ||
 			!strings.Contains(err.Error(), "is unknown: write it") {
 			t.Errorf("%s: %v", name, err)
 		}

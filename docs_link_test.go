@@ -202,10 +202,7 @@ var oddWords = []struct{ words, part, instead string }{
 		`(?:fails|waits|stops|ends|blocks|changes|moves|happens|decides|grows|loses|runs|sleeps|counts) never`,
 		"never", "never fails",
 	},
-	{
-		`but for (?:a|an|the|its|what|white|letter|case|rounding|those|these|prefixes|by)`,
-		"but", "except",
-	},
+	{`but for (?:a|an|the|its|what|white|letter|case|rounding|those|these|prefixes|by)`, "but", "except"},
 	{`(?:can(?:not)?|could(?: not)?|to) be had`, "had", "is available"},
 	{`(?:no|none)(?: \w+)? any more`, "more", "no longer"},
 	{`for want of`, "want", "because it lacks"},

@@ -360,10 +360,7 @@ func TestRecallWaitsForNoWriter(t *testing.T) {
 				m := locitest.Bind(t, locitest.NewEngine(t, slow, loci.Options{}), "u")
 				ctx, cancel := context.WithCancel(t.Context())
 				begun := time.Now()
-				if r, err := m.Recall(
-					ctx,
-					loci.RecallQuery{Topic: "zebra", Touch: true},
-				); err != nil ||
+				if r, err := m.Recall(ctx, loci.RecallQuery{Topic: "zebra", Touch: true}); err != nil ||
 					len(r.Memories) != 1 {
 					t.Error(err)
 				}

@@ -71,28 +71,16 @@ func PrintMarkdown(ctx context.Context, opts Options, commit string, w io.Writer
 	p := &printer{w: w}
 	p.line(
 		"Measured %s on commit %s with `loci bench --markdown`: %s/%s, %d cores%s, %s.\n",
-		time.Now().UTC().Format(time.DateOnly),
-		commit,
-		runtime.GOOS,
-		runtime.GOARCH,
-		runtime.NumCPU(),
-		processor(),
-		runtime.Version(),
+		time.Now().UTC().Format(time.DateOnly), commit, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		processor(), runtime.Version(),
 	)
 	p.line(
 		"| figure | Loci | baseline | ratio | against | allocations | KiB allocated | MiB held |\n|---|---|---|---|---|---|---|---|",
 	)
 	err := Run(ctx, opts, func(r Row) {
 		p.line(
-			"| %s | %s | %s | %.2f | %s | %.0f | %.1f | %.0f |",
-			r.Name,
-			round(r.Loci),
-			round(r.Baseline),
-			r.Ratio,
-			r.Against,
-			r.Allocs,
-			r.Bytes/1024,
-			r.HeapMiB,
+			"| %s | %s | %s | %.2f | %s | %.0f | %.1f | %.0f |", r.Name, round(r.Loci), round(r.Baseline),
+			r.Ratio, r.Against, r.Allocs, r.Bytes/1024, r.HeapMiB,
 		)
 	})
 	return errors.Join(err, p.err)

@@ -137,17 +137,8 @@ func sameCheckpoints(t *testing.T, got, want []checkpoint.Saved) {
 func TestImportOfCheckpointsGoesOn(t *testing.T) {
 	locitest.EachStore(t, func(t *testing.T, s loci.Store) {
 		e := locitest.NewEngine(t, s, loci.Options{})
-		from, to := locitest.Bind(
-			t,
-			e,
-			"user",
-			"ada",
-		), locitest.Bind(
-			t,
-			e,
-			"user",
-			"bob",
-		) // of one tenant: the ids are taken
+		// Both are of one tenant: the ids are taken.
+		from, to := locitest.Bind(t, e, "user", "ada"), locitest.Bind(t, e, "user", "bob")
 		branchy(t, from)
 		want := everyCheckpoint(t, from)
 		locitest.PutCheckpoint(t, to, checkpoint.Checkpoint{Thread: "u", ID: "1",

@@ -125,10 +125,7 @@ func TestRepetitions(t *testing.T) {
 				t,
 				always,
 				func(c *embedding.Config) { c.Timeout = 5 * time.Second },
-			).Embed(
-				t.Context(),
-				[]string{"text"},
-			)
+			).Embed(t.Context(), []string{"text"})
 			wantError(t, err, loci.Unavailable)
 			if n := len(always.requests()); n < 2 || n > 8 {
 				t.Errorf("%d requests", n)

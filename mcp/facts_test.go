@@ -218,9 +218,7 @@ func TestNamespaceOfEachCall(t *testing.T) {
 			"manage_memory",
 			args{"content": fmt.Sprint("A fact of caller ", i)},
 			whose[i].meta,
-		).id(
-			"id",
-		)
+		).id("id")
 	}
 	for round := range 2 { // nothing of a call is left for the next one
 		for i, w := range whose {

@@ -380,10 +380,7 @@ func TestBodyIsCutShort(t *testing.T) {
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if status, body, _, closed := answer(
-		t,
-		c,
-	); status != 400 || !strings.Contains(body, "did not come whole") ||
+	if status, body, _, closed := answer(t, c); status != 400 || !strings.Contains(body, "did not come whole") ||
 		!closed {
 		t.Errorf("%d %s", status, body)
 	}

@@ -25,11 +25,8 @@ type response struct {
 func (r *response) extend(bytes int) {
 	now := time.Now()
 	// What has no connection has no deadline either.
-	_ = http.NewResponseController(
-		r.ResponseWriter,
-	).SetWriteDeadline(
-		r.server.pace(now, int64(bytes), r.server.opts.Send-now.Sub(r.begun)),
-	)
+	c := http.NewResponseController(r.ResponseWriter)
+	_ = c.SetWriteDeadline(r.server.pace(now, int64(bytes), r.server.opts.Send-now.Sub(r.begun)))
 }
 
 func (r *response) WriteHeader(status int) {

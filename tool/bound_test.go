@@ -73,9 +73,7 @@ func TestEveryArgumentHasABound(t *testing.T) {
 	if got := unbounded(
 		map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}},
 		"x",
-	); len(
-		got,
-	) != 2 {
+	); len(got) != 2 {
 		t.Errorf("the walk finds %v", got)
 	}
 }

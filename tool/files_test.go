@@ -190,11 +190,7 @@ func FuzzMemoryTool(f *testing.F) {
 			if clean, err := tree.CleanPath(got.Path); got.OK && (err != nil || clean != got.Path) {
 				t.Fatalf("%s: path %q, cleaned again %q, %v", args, got.Path, clean, err)
 			}
-			if report, err := engine.VerifyEvents(
-				t.Context(),
-				u.Principal.Tenant(),
-				loci.Hash{},
-			); err != nil ||
+			if report, err := engine.VerifyEvents(t.Context(), u.Principal.Tenant(), loci.Hash{}); err != nil ||
 				len(report.Problems) > 0 {
 				t.Fatalf("%s: the log of a healthy store: %+v, %v", args, report, err)
 			}
@@ -250,11 +246,7 @@ func TestBadPathsOfFiles(t *testing.T) {
 			}
 		}
 	}
-	if r, err := memory.Call(
-		t.Context(),
-		u,
-		[]byte(`{"command":"list","path":"/"}`),
-	); err != nil ||
+	if r, err := memory.Call(t.Context(), u, []byte(`{"command":"list","path":"/"}`)); err != nil ||
 		!strings.Contains(r.Text, `"entries":[]`) {
 		t.Errorf("left behind: %s, %v", r.Text, err)
 	}

@@ -173,15 +173,8 @@ func (b *base) recall(
 // showRecalled writes a memory that was found.
 func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (json.RawMessage, error) {
 	r, x := &found.Record, found.Explain
-	x.Relevance, x.Importance, x.Recency, x.Confidence = round(
-		x.Relevance,
-	), round(
-		x.Importance,
-	), round(
-		x.Recency,
-	), round(
-		x.Confidence,
-	)
+	x.Relevance, x.Importance = round(x.Relevance), round(x.Importance)
+	x.Recency, x.Confidence = round(x.Recency), round(x.Confidence)
 	out := recalled{
 		Type:       r.Kind,
 		ID:         r.ID,
@@ -189,13 +182,11 @@ func (b *base) showRecalled(found *loci.Recalled, result loci.RecallResult) (jso
 		Score:      round(found.Score),
 		Fit:        round(found.Fit),
 		Confidence: round(found.Confidence),
-		Scope: b.scrub(
-			cmp.Or(r.Scope, loci.GlobalScope),
-		),
-		Tags:      b.scrubList(r.Tags),
-		CreatedAt: jsonform.Time(r.CreatedAt),
-		Speaker:   b.scrub(found.Speaker),
-		Explain:   x,
+		Scope:      b.scrub(cmp.Or(r.Scope, loci.GlobalScope)),
+		Tags:       b.scrubList(r.Tags),
+		CreatedAt:  jsonform.Time(r.CreatedAt),
+		Speaker:    b.scrub(found.Speaker),
+		Explain:    x,
 	}
 	if len(r.Text) > excerptBytes {
 		out.Content, out.Excerpt = b.scrubPassage(found.Passage, r.Text), true

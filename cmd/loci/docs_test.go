@@ -240,9 +240,7 @@ func TestSettingsInDocumentsExist(t *testing.T) {
 	}
 	in, _ := spans(t)
 	for _, m := range in {
-		if n := name.FindStringSubmatch(
-			m.text,
-		); n != nil && sections[n[1]] && !keys[m.text] &&
+		if n := name.FindStringSubmatch(m.text); n != nil && sections[n[1]] && !keys[m.text] &&
 			!slices.Contains(fileEndings, n[2]) {
 			t.Errorf("%s: `%s` is no setting", m.place, m.text)
 		}

@@ -172,16 +172,8 @@ func jsonText(t *rapid.T) string {
 	}
 	inner := "{" + members(names(), unit+unit) + comma + comment(unit) + "}"
 	mark := rapid.SampledFrom([]string{"", "\xef\xbb\xbf"}).Draw(t, "mark")
-	return mark + comment(
-		"",
-	) + "{" + members(
-		names(),
-		unit,
-	) + "," + comment(
-		unit,
-	) + `"servers": ` + inner + comma + comment(
-		"",
-	) + "}" + newline
+	return mark + comment("") + "{" + members(names(), unit) + "," + comment(unit) +
+		`"servers": ` + inner + comma + comment("") + "}" + newline
 }
 
 func tomlText(t *rapid.T) string {

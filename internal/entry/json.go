@@ -97,11 +97,7 @@ func locate(text []byte, path []string) (*jsonPlace, error) {
 		for k := range p.object.Members {
 			if literal, ok := p.object.Members[k].Name.Value.(hujson.Literal); ok && literal.String() == name {
 				if p.member >= 0 {
-					return nil, fmt.Errorf(
-						"%w: %q is there twice",
-						ErrUneditable,
-						strings.Join(path[:i+1], "."),
-					)
+					return nil, fmt.Errorf("%w: %q is there twice", ErrUneditable, strings.Join(path[:i+1], "."))
 				}
 				p.member = k
 			}

@@ -105,12 +105,7 @@ func insertBelow(text []byte, at, key *yaml.Node, indent string, rest []string, 
 			i := strings.IndexByte(line[key.Column-1+len(key.Value):], ':')
 			head := key.Column - 1 + len(key.Value) + i + 1
 			tail := strings.TrimRight(line[head:], "\r\n")
-			tail = strings.Replace(
-				strings.Replace(strings.Replace(tail, "{}", "", 1), "null", "", 1),
-				"~",
-				"",
-				1,
-			)
+			tail = strings.Replace(strings.Replace(strings.Replace(tail, "{}", "", 1), "null", "", 1), "~", "", 1)
 			if tail = strings.TrimSpace(tail); tail != "" {
 				tail = " " + tail
 			}

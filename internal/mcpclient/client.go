@@ -134,15 +134,7 @@ var clients = []Client{
 			}
 			if to.URL != "" {
 				return []string{
-					"claude",
-					"mcp",
-					"add",
-					"--scope",
-					"user",
-					"--transport",
-					"http",
-					entryName,
-					to.URL,
+					"claude", "mcp", "add", "--scope", "user", "--transport", "http", entryName, to.URL,
 				}
 			}
 			return append(
@@ -181,11 +173,8 @@ var clients = []Client{
 	},
 	{
 		ID: "gemini", Name: "Gemini CLI", checked: "2026-11-22",
-		file: func(s System) string { return s.home(".gemini", "settings.json") },
-		project: filepath.Join(
-			".gemini",
-			"settings.json",
-		), path: []string{"mcpServers"}, entry: address("httpUrl"),
+		file:    func(s System) string { return s.home(".gemini", "settings.json") },
+		project: filepath.Join(".gemini", "settings.json"), path: []string{"mcpServers"}, entry: address("httpUrl"),
 		programs: []string{"gemini"}, traces: func(s System) string { return s.home(".gemini") },
 	},
 	{
@@ -223,11 +212,7 @@ var clients = []Client{
 		ID: "cline", Name: "Cline", checked: "2026-11-22",
 		file: func(s System) string {
 			return s.settings(
-				"Code",
-				"User",
-				"globalStorage",
-				"saoudrizwan.claude-dev",
-				"settings",
+				"Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings",
 				"cline_mcp_settings.json",
 			)
 		},
@@ -236,10 +221,7 @@ var clients = []Client{
 	},
 	{
 		ID: "zed", Name: "Zed", checked: "2026-11-22", file: func(s System) string { return s.zed("settings.json") },
-		project: filepath.Join(
-			".zed",
-			"settings.json",
-		), path: []string{"context_servers"}, entry: address("url"),
+		project: filepath.Join(".zed", "settings.json"), path: []string{"context_servers"}, entry: address("url"),
 		programs: []string{"zed", "zeditor"}, traces: func(s System) string { return s.zed() },
 	},
 	{
@@ -368,11 +350,8 @@ func gooseEntry(to Target) entry.Fields {
 		), "headers")
 	}
 	return append(
-		fields,
-		entry.Field{Name: "type", Value: "stdio"},
-		entry.Field{Name: "cmd", Value: to.Command},
-		entry.Field{Name: "args", Value: to.Args},
-		entry.Field{Name: "timeout", Value: 300},
+		fields, entry.Field{Name: "type", Value: "stdio"}, entry.Field{Name: "cmd", Value: to.Command},
+		entry.Field{Name: "args", Value: to.Args}, entry.Field{Name: "timeout", Value: 300},
 	)
 }
 

@@ -35,10 +35,7 @@ func Try(ctx context.Context, sys System, version string, to Target) error {
 		run.Env, run.Stderr = sys.Environ, &said
 		transport, what = &mcp.CommandTransport{
 			Command: run,
-		}, strings.Join(
-			append([]string{to.Command}, to.Args...),
-			" ",
-		)
+		}, strings.Join(append([]string{to.Command}, to.Args...), " ")
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "loci setup", Version: version}, nil).
 		Connect(ctx, transport, nil)

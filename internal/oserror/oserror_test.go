@@ -40,13 +40,8 @@ func TestReasonsAreTrue(t *testing.T) {
 			t.Errorf("%v: %s %q %q", errno, e.Code, e.Msg, e.Recovery)
 		}
 	}
-	if e := oserror.Of(
-		"x",
-		errors.New("path escapes from parent"),
-	); !strings.Contains(
-		e.Msg,
-		"path escapes from parent",
-	) {
+	e := oserror.Of("x", errors.New("path escapes from parent"))
+	if !strings.Contains(e.Msg, "path escapes from parent") {
 		t.Errorf("another error: %q", e.Msg)
 	}
 }

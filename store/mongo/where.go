@@ -104,10 +104,7 @@ func atOrBelow(key string) bson.D {
 	if key == "" {
 		return is("$exists", true)
 	}
-	return bson.D{
-		{Key: "$gte", Value: inOrder(key)},
-		{Key: "$lt", Value: inOrder(key[:len(key)-1] + "\x01")},
-	}
+	return bson.D{{Key: "$gte", Value: inOrder(key)}, {Key: "$lt", Value: inOrder(key[:len(key)-1] + "\x01")}}
 }
 
 // among restricts a field that is missing where the text is empty.

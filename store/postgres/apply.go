@@ -41,21 +41,9 @@ func (x *tx) update(u *batch.Update) {
 	}
 	head, tail := slotColumns(r.Slot)
 	args := []any{
-		x.t.key,
-		r.ID,
-		nonempty(u.Slot),
-		head,
-		tail,
-		r.Version,
-		r.Live,
-		r.CreatedAt.UnixMilli(),
-		r.UpdatedAt.UnixMilli(),
-		nullable(r.ExpiresAt),
-		batch.EncodeTags(r.Tags),
-		nonempty(r.Attributes),
-		nonempty(r.Body),
-		nonempty(r.Scope),
-		nonempty(r.Status),
+		x.t.key, r.ID, nonempty(u.Slot), head, tail, r.Version, r.Live, r.CreatedAt.UnixMilli(),
+		r.UpdatedAt.UnixMilli(), nullable(r.ExpiresAt), batch.EncodeTags(r.Tags), nonempty(r.Attributes),
+		nonempty(r.Body), nonempty(r.Scope), nonempty(r.Status),
 	}
 	args = append(args, decayColumns(r)...)
 	args = append(args, nullable(r.EndsAt), nullable(r.DueAt), nonempty(r.Sequence), position(r))

@@ -48,12 +48,9 @@ func (r *reading) events(filter *loci.EventFilter, before int64, wanted int, yie
 		c := about(r.t)
 		c.add("e.tenant = $1")
 		c.eventsOf(filter, before, nameKey)
-		q := stmt{
-			sql: "SELECT " + eventColumns + " FROM loci.event e WHERE " + c.String() + " ORDER BY e.seq DESC LIMIT " + c.arg(
-				limit,
-			),
-			args: c.args,
-		}
+		q := stmt{sql: "SELECT " + eventColumns + " FROM loci.event e WHERE " + c.String() +
+			" ORDER BY e.seq DESC LIMIT " + c.arg(limit)}
+		q.args = c.args
 		found, err := r.eventPage(q, filter, nameKey)
 		if err != nil {
 			return err
@@ -84,16 +81,12 @@ func (r *reading) eventPage(q stmt, filter *loci.EventFilter, nameKey loci.NameK
 	var places []int64
 	q.row = func(row row) error {
 		found = append(found, loci.Event{
-			Seq: row.int(
-				0,
-			),
-			ID:     row.id(1),
-			Type:   loci.EventType(row.string(2)),
-			Kind:   loci.Kind(row.string(3)),
-			Entity: row.id(4),
-			At: row.time(
-				6,
-			),
+			Seq:       row.int(0),
+			ID:        row.id(1),
+			Type:      loci.EventType(row.string(2)),
+			Kind:      loci.Kind(row.string(3)),
+			Entity:    row.id(4),
+			At:        row.time(6),
 			Actor:     row.string(7),
 			RequestID: row.string(8),
 			Payload:   row.bytes(9),

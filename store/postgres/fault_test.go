@@ -151,13 +151,8 @@ func throughProxy(t *testing.T) (loci.Store, *proxy, loci.Store) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
 	p := newProxy(t, pgtest.Shared(t).Address())
-	return openAt(
-			t,
-			changed(t, d.Server, func(u *url.URL) { u.Host = p.listener.Addr().String() }),
-		), p, openAt(
-			t,
-			d.Server,
-		)
+	through := changed(t, d.Server, func(u *url.URL) { u.Host = p.listener.Addr().String() })
+	return openAt(t, through), p, openAt(t, d.Server)
 }
 
 // count is how many records and events of a tenant are there.

@@ -139,13 +139,8 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 
 	execute(t, d.Owner, "CREATE SCHEMA loci")
 	execute(t, d.Owner, "CREATE TABLE loci.theirs (n int)")
-	if _, err := postgres.Migrate(
-		t.Context(),
-		d.Owner,
-		postgres.Migration{Role: d.Role},
-	); loci.AsError(
-		err,
-	).Code != loci.Unsupported {
+	_, err := postgres.Migrate(t.Context(), d.Owner, postgres.Migration{Role: d.Role})
+	if loci.AsError(err).Code != loci.Unsupported {
 		t.Errorf("another program's schema was migrated: %v", err)
 	}
 	execute(t, d.Owner, "DROP SCHEMA loci CASCADE")
@@ -176,13 +171,8 @@ func TestDatabasesThatAreNotOurs(t *testing.T) {
 	refused(t, d.Server, loci.Unsupported, "upgrade Loci")
 	execute(t, d.Owner, "UPDATE loci.setting SET value = '999'")
 	refused(t, d.Server, loci.Unsupported, "upgrade Loci")
-	if _, err := postgres.Migrate(
-		t.Context(),
-		d.Owner,
-		postgres.Migration{},
-	); loci.AsError(
-		err,
-	).Code != loci.Unsupported {
+	_, err = postgres.Migrate(t.Context(), d.Owner, postgres.Migration{})
+	if loci.AsError(err).Code != loci.Unsupported {
 		t.Errorf("a newer schema was migrated: %v", err)
 	}
 	execute(t, d.Owner, "UPDATE loci.setting SET value = 'x'")

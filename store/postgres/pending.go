@@ -182,19 +182,8 @@ func (x *tx) finish() error {
 	x.stage()
 	st := &x.State
 	x.written = append(x.written, stmt{sql: updateTenant, args: []any{
-		x.t.key,
-		st.Floor,
-		st.Events,
-		st.Namespaces,
-		st.Spaces,
-		st.Active,
-		st.Head[:],
-		[]byte(st.NameKey),
-		nonempty(st.Name),
-		st.ChainStart,
-		st.HeldSeq,
-		st.Holding.Records,
-		st.Holding.Bytes,
+		x.t.key, st.Floor, st.Events, st.Namespaces, st.Spaces, st.Active, st.Head[:], []byte(st.NameKey),
+		nonempty(st.Name), st.ChainStart, st.HeldSeq, st.Holding.Records, st.Holding.Bytes,
 	}})
 	for len(x.written) > maxSent {
 		if err := x.c.run(x.ctx, x.written[:maxSent]...); err != nil {

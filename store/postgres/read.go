@@ -116,18 +116,16 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		n = loci.Counts{}
 		parts.Forget()
 		c := about(r.t)
-		lacking := "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space = " +
-			"(SELECT n FROM loci.space WHERE tenant = $1 AND model = " + c.arg(
-			filter.Space.Model,
-		) + " AND dims = " + c.arg(
-			filter.Space.Dims,
-		) + "))"
+		lacking := "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1" +
+			" AND v.record = r.id AND v.space = (SELECT n FROM loci.space WHERE tenant = $1" +
+			" AND model = " + c.arg(filter.Space.Model) + " AND dims = " + c.arg(filter.Space.Dims) + "))"
 		if c.where(&filter, &r.t.names) {
 			q, by := "SELECT ", ""
 			if filter.Each != nil {
 				q, by = q+"r.kind, r.status, ", " GROUP BY r.kind, r.status"
 			}
-			q += "count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, coalesce(sum(octet_length(r.text)), 0)::bigint, " +
+			q += "count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, " +
+				"coalesce(sum(octet_length(r.text)), 0)::bigint, " +
 				"coalesce(sum((" + lacking + ")::int), 0)::bigint FROM loci.record r WHERE " + c.String() + by
 			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
 				var kind, status string

@@ -249,9 +249,7 @@ func listing(
 		by = c.byTime(after, order == loci.OldestFirst)
 	}
 	exact = c.where(&f, &t.names)
-	q.sql = "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT " + c.arg(
-		limit,
-	)
+	q.sql = "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT " + c.arg(limit)
 	q.args = c.args
 	return q, exact
 }

@@ -74,13 +74,8 @@ func (b *ballast) ready() bool {
 	}
 	err = b.make()
 	if err != nil {
-		b.log.Warn(
-			"the ballast file cannot be made; deletes may fail when the disk is full",
-			"file",
-			b.path,
-			"error",
-			err,
-		)
+		const says = "the ballast file cannot be made; deletes may fail when the disk is full"
+		b.log.Warn(says, "file", b.path, "error", err)
 	}
 	if oserror.NoRoom(err) { // a quota, which what is free on the disk does not show
 		return false

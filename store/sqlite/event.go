@@ -74,21 +74,8 @@ func scanEvent(rows *sql.Rows) (e loci.Event, err error) {
 	var typ, kind string
 	var at int64
 	err = rows.Scan(
-		&e.Seq,
-		&id,
-		&typ,
-		&kind,
-		&entity,
-		&key,
-		&mark,
-		&at,
-		&e.Actor,
-		&e.RequestID,
-		&payload,
-		&nonce,
-		&digest,
-		&former,
-		&sealed,
+		&e.Seq, &id, &typ, &kind, &entity, &key, &mark, &at, &e.Actor, &e.RequestID, &payload, &nonce,
+		&digest, &former, &sealed,
 	)
 	copy(e.ID[:], id)
 	copy(e.Entity[:], entity)

@@ -97,10 +97,7 @@ func TestAFileWithoutOwnPlaces(t *testing.T) {
 	path := oldFile(t)
 	openedStore(t, path, func(s loci.Store, e *loci.Engine, _ *loci.Memory) {
 		org := in(t, e, "org", "acme")
-		if s := said(
-			t,
-			org,
-		); len(s) != 2 || !strings.Contains(s[0], "board meets") ||
+		if s := said(t, org); len(s) != 2 || !strings.Contains(s[0], "board meets") ||
 			!strings.Contains(s[1], "minutes") {
 			t.Errorf("the organisation said %q", s)
 		}
@@ -272,11 +269,7 @@ func TestBringingUpToDateAcquitsNothing(t *testing.T) {
 				q.Expect = got[int64](t)(all.CountErase(t.Context(), q))
 				got[int64](t)(all.EraseAll(t.Context(), q, nil))
 			})
-			if report := verified(
-				t,
-				path,
-				known,
-			); len(report.Problems) == 0 &&
+			if report := verified(t, path, known); len(report.Problems) == 0 &&
 				name != "payload" { // which the erase took
 				t.Errorf("no longer noticed: %+v", report)
 			}
@@ -345,10 +338,7 @@ func TestTheStepIsWholeOrNotThere(t *testing.T) {
 		"CREATE TRIGGER fault BEFORE UPDATE OF value ON meta WHEN OLD.key = 'chain_head' BEGIN SELECT RAISE(ABORT, 'fault'); END",
 	)
 	s := got[*sqlite.Store](t)(sqlite.Open(path, nil))
-	if _, err := s.Chain(
-		t.Context(),
-		defaultTenant(t),
-	); err == nil ||
+	if _, err := s.Chain(t.Context(), defaultTenant(t)); err == nil ||
 		!strings.Contains(fmt.Sprint(errors.Unwrap(err)), "migration 7") {
 		t.Errorf("error %v; want one of the step", err)
 	}
@@ -359,10 +349,7 @@ func TestTheStepIsWholeOrNotThere(t *testing.T) {
 	var version, old int
 	if err := db.QueryRow(
 		"SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(hash) FROM event)",
-	).Scan(
-		&version,
-		&old,
-	); err != nil || version != 6 ||
+	).Scan(&version, &old); err != nil || version != 6 ||
 		old != 24 {
 		t.Errorf("version %d, %d hashes, %v; want 6 and 24", version, old, err)
 	}

@@ -192,11 +192,7 @@ var chainCases = []testCase{
 		gone.Events = []loci.Event{event(loci.EventUpdated, a)}
 		b.conflict("an erase without an erased event", gone)
 		var untold *loci.UntoldError
-		if err := b.store.Apply(
-			b.Context(),
-			b.tenant,
-			gone,
-		); !errors.As(err, &untold) ||
+		if err := b.store.Apply(b.Context(), b.tenant, gone); !errors.As(err, &untold) ||
 			!slices.Equal(untold.IDs, ids(1, 3)) {
 			b.Errorf("the refusal is %v with %v; want one about the first and the third record", err, untold)
 		}

@@ -52,11 +52,8 @@ var nameCases = []testCase{
 			},
 		)
 		b.named("without records", 0, loci.Namespace{"customers", "ada@example.com"})
-		if got := b.events(
-			loci.EventFilter{Within: []loci.Namespace{{"customers", "ada@example.com"}}},
-		); len(
-			got,
-		) != 1 {
+		got := b.events(loci.EventFilter{Within: []loci.Namespace{{"customers", "ada@example.com"}}})
+		if len(got) != 1 {
 			b.Errorf("%d events; want 1", len(got))
 		}
 		b.chained()

@@ -49,15 +49,8 @@ type testCase struct {
 func Run(t *testing.T, target Target) {
 	before := goleak.IgnoreCurrent()
 	cases := slices.Concat(
-		applyCases,
-		eraseCases,
-		generationCases,
-		lifecycleCases,
-		chainCases,
-		contextCases,
-		quotaCases,
-		concurrencyCases,
-		closeCases,
+		applyCases, eraseCases, generationCases, lifecycleCases, chainCases, contextCases, quotaCases,
+		concurrencyCases, closeCases,
 	)
 	if !raced {
 		cases = append(cases, searches()...)
@@ -91,35 +84,15 @@ func Run(t *testing.T, target Target) {
 // most of its time, has nothing to find in them; `make test` runs them without it.
 func searches() []testCase {
 	return slices.Concat(
-		longestCases,
-		revisionCases,
-		touchCases,
-		roundTripCases,
-		orderCases,
-		filterCases,
-		matchCases,
-		bearerCases,
-		wishCases,
-		sequenceCases,
-		phraseCases,
-		selectionCases,
-		queryCases,
-		vectorCases,
-		nameCases,
-		tenantCases,
+		longestCases, revisionCases, touchCases, roundTripCases, orderCases, filterCases, matchCases,
+		bearerCases, wishCases, sequenceCases, phraseCases, selectionCases, queryCases, vectorCases,
+		nameCases, tenantCases,
 	)
 }
 
 // records are the cases that ask for what is kept, and never search.
 func records() []testCase {
-	return slices.Concat(
-		slotCases,
-		recordCases,
-		measureCases,
-		linkCases,
-		eventCases,
-		idempotencyCases,
-	)
+	return slices.Concat(slotCases, recordCases, measureCases, linkCases, eventCases, idempotencyCases)
 }
 
 // A bench is what one case works on: a fresh store and a tenant in it.

@@ -163,11 +163,7 @@ func TestLabelsLeaveNoBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if events, _, err := handle(
-				labels...).Events(
-				ctx,
-				loci.EventFilter{},
-				loci.Page{},
-			); err != nil ||
+				labels...).Events(ctx, loci.EventFilter{}, loci.Page{}); err != nil ||
 				len(events) == 0 {
 				t.Errorf("%s: a caller that knows the name reads %d events, %v", way, len(events), err)
 			}

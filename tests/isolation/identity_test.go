@@ -257,11 +257,7 @@ func TestNobodyIsNotTheOperator(t *testing.T) {
 			`{"namespace":["things"],"key":"k","value":{"word":"ofacme"}}`,
 			"Loci-Org: acme",
 		)
-		if found := there.send(
-			"POST",
-			"/v1/search",
-			`{"query":"ofacme"}`,
-		); w.Code >= 300 ||
+		if found := there.send("POST", "/v1/search", `{"query":"ofacme"}`); w.Code >= 300 ||
 			strings.Contains(found.Body.String(), "ofacme") {
 			t.Errorf("an item of an organisation: %d %s; the server's user finds %s", w.Code, w.Body, found.Body)
 		}
@@ -271,11 +267,7 @@ func TestNobodyIsNotTheOperator(t *testing.T) {
 			"home",
 			loci.Namespace{"user", "operator"},
 			"",
-		).Export(
-			t.Context(),
-			&kept,
-			nil,
-		); err != nil {
+		).Export(t.Context(), &kept, nil); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(kept.String(), "nobodys") || strings.Contains(kept.String(), "ofacme") {

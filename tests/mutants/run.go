@@ -33,18 +33,8 @@ func (g *garden) build(ctx context.Context, pkg string) (binary, []int, error) {
 		}
 		b := binary{filepath.Join(g.dir, strings.ReplaceAll(pkg, "/", "_")+".test"), filepath.Join(g.root, pkg)}
 		cmd := exec.CommandContext(
-			ctx,
-			"go",
-			"test",
-			"-c",
-			"-vet=off",
-			"-tags=system",
-			"-overlay",
-			overlay,
-			"-gcflags=-e",
-			"-o",
-			b.path,
-			".",
+			ctx, "go", "test", "-c", "-vet=off", "-tags=system", "-overlay", overlay, "-gcflags=-e", "-o",
+			b.path, ".",
 		)
 		cmd.Dir = b.dir
 		out, err := cmd.CombinedOutput()

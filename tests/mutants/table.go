@@ -46,10 +46,7 @@ func readTable(path string) ([]*mutant, error) {
 			return nil, fmt.Errorf("%s:%d: the mutant of line %d has a test: is this one of another?", path, i+1, m.line)
 		case key == "test":
 			m.test = value
-			if dir, test, ok := strings.Cut(
-				value,
-				" ",
-			); ok && !strings.HasPrefix(dir, "Test") &&
+			if dir, test, ok := strings.Cut(value, " "); ok && !strings.HasPrefix(dir, "Test") &&
 				!strings.HasPrefix(dir, "Fuzz") {
 				m.dir, m.test = dir, test
 			}

@@ -34,16 +34,7 @@ func made(t *testing.T) *release {
 	r := &release{
 		ctx: t.Context(), root: filepath.Join("..", ".."), out: t.TempDir(), version: "1.2.3-rc.4",
 		commit: strings.Repeat("ab", 20),
-		at: time.Date(
-			2026,
-			11,
-			22,
-			10,
-			0,
-			0,
-			0,
-			time.UTC,
-		), platforms: platforms, manuals: []item{
+		at:     time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), platforms: platforms, manuals: []item{
 			{name: "share/man/man1/loci.1", data: []byte(".TH")}, {name: "share/zsh/site-functions/_loci", data: []byte("#compdef loci")},
 		},
 	}

@@ -26,21 +26,8 @@ import (
 
 // permissive are the licences that ask for notice and nothing more.
 var permissive = []string{
-	"Apache-2.0",
-	"BSD-2-Clause",
-	"BSD-3-Clause",
-	"BSD-3-Clause-Clear",
-	"ISC",
-	"MIT",
-	"MIT-0",
-	"Unlicense",
-	"CC0-1.0",
-	"BlueOak-1.0.0",
-	"Zlib",
-	"0BSD",
-	"PSF-2.0",
-	"Python-2.0",
-	unicodeLicence,
+	"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "ISC", "MIT", "MIT-0", "Unlicense",
+	"CC0-1.0", "BlueOak-1.0.0", "Zlib", "0BSD", "PSF-2.0", "Python-2.0", unicodeLicence,
 }
 
 // unicodeLicence is that of data of Unicode, which the scanner does not know yet.
@@ -131,13 +118,8 @@ func inProgram(ctx context.Context, root string) ([]module, error) {
 	for _, platform := range platforms {
 		goos, arch, _ := strings.Cut(platform, "/")
 		cmd := exec.CommandContext(
-			ctx,
-			"go",
-			"list",
-			"-deps",
-			"-f",
-			"{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}",
-			"./cmd/loci",
+			ctx, "go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/loci",
 		)
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch)
 		cmd.Stderr = os.Stderr
@@ -212,10 +194,7 @@ func (m module) describe(w *bytes.Buffer) error {
 			}
 		}
 		fmt.Fprintf(
-			w,
-			"\n%s: %s\n\n%s\n",
-			e.Name(),
-			strings.Join(ids, ", "),
+			w, "\n%s: %s\n\n%s\n", e.Name(), strings.Join(ids, ", "),
 			bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))),
 		)
 	}
