@@ -121,12 +121,7 @@ func inOrder(ids map[loci.ID]bool) []loci.ID { return slices.SortedFunc(maps.Key
 
 func byID(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// stored lists the checkpoints of a thread and namespace without their states, the
-// oldest first.
-func (c *Handle) stored(ctx context.Context, thread, namespace string) ([]stored, error) {
-	return c.storedIn(ctx, loci.SlotsBeginning(slotOf(thread, namespace)))
-}
-
+// storedIn lists checkpoints without their states, the oldest first.
 func (c *Handle) storedIn(ctx context.Context, slots loci.SlotRange) ([]stored, error) {
 	records, err := c.heads(ctx, Kind, slots)
 	if err != nil {

@@ -16,7 +16,3 @@ func Room(content, text int) int {
 	const rest = 1 << 20
 	return LineLimit(content) - rest - 6*min(text, math.MaxInt/32)
 }
-
-// Page is how many records are read at once: as many as fit in 64 MiB if all have the
-// greatest content, and 500 at most, since more do not make it faster.
-func Page(content int) int { return max(1, min(500, 32<<20/content)) }

@@ -106,7 +106,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// The bounds of lines and of pages, in bytes written out, up to the greatest numbers.
+// The bounds of lines, in bytes written out, up to the greatest numbers.
 func TestBounds(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -118,12 +118,6 @@ func TestBounds(t *testing.T) {
 		{"beside nothing", Room(262_144, 0), 36_700_160},
 		{"beside a text", Room(262_144, 262_144), 35_127_296},
 		{"beside the greatest text", Room(math.MaxInt, math.MaxInt), 32_505_856 + 10*288_230_376_151_711_743},
-		{"a page of small contents", Page(1), 500},
-		{"a page of contents a bit smaller", Page(67_108), 500},
-		{"a page of contents a bit larger", Page(67_300), 498},
-		{"a page of large contents", Page(33_554_432), 1},
-		{"a page of more", Page(33_554_433), 1},
-		{"a page of two", Page(16_777_216), 2},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)

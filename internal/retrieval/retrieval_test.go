@@ -1,7 +1,6 @@
 package retrieval
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -83,38 +82,6 @@ func TestWorkIsLinear(t *testing.T) {
 			t.Errorf("%s: %v allocations for 32 KiB, %v for 256 KiB", name, small, large)
 		}
 	}
-}
-
-func TestMinMax(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct{ in, want []float64 }{
-		{nil, nil},
-		{[]float64{3}, []float64{1}},
-		{[]float64{0.5, 0.5}, []float64{1, 1}},
-		{[]float64{0}, []float64{0}},
-		{[]float64{-1}, []float64{0}},
-		{[]float64{nan}, []float64{0}},
-		{[]float64{1, 2, 3}, []float64{0, 0.5, 1}},
-		{[]float64{2, 2, nan}, []float64{1, 1, 0}},
-		{[]float64{-2, nan, 2}, []float64{0, 0, 1}},
-	} {
-		got := slices.Clone(c.in)
-		if MinMax(got); !slices.Equal(got, c.want) {
-			t.Errorf("%v scales to %v, want %v", c.in, got, c.want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		in := rapid.SliceOf(rapid.Float64Range(-1e9, 1e9)).Draw(t, "values")
-		got := slices.Clone(in)
-		MinMax(got)
-		for i := range got {
-			for j := range got {
-				if !(got[i] >= 0 && got[i] <= 1) || in[i] < in[j] && got[i] > got[j] {
-					t.Fatalf("%v scales to %v", in, got)
-				}
-			}
-		}
-	})
 }
 
 var prose = strings.Repeat("Anna prefers window seats on long flights and usually drinks tea in the morning. ", 3300)[:256<<10]

@@ -64,9 +64,6 @@ func (m *Matrix) Len() int { return len(m.scales) }
 // Dims returns the number of dimensions.
 func (m *Matrix) Dims() int { return m.dims }
 
-// Bytes returns the memory the rows take, reserves included.
-func (m *Matrix) Bytes() int { return cap(m.codes) + 4*cap(m.scales) }
-
 // Grow makes room for n more rows, so that loading many copies none of them.
 func (m *Matrix) Grow(n int) {
 	m.codes = slices.Grow(m.codes, n*m.dims)

@@ -48,22 +48,6 @@ func Split(blob []byte, dims int) (scale float32, codes []byte, err error) {
 	return scale, blob[scaleBytes:], nil
 }
 
-// Dequantize returns the vector of a blob, each component off by at most half of
-// the blob's scale. Its errors are those of [Split].
-func Dequantize(blob []byte) ([]float32, error) {
-	scale, codes, err := Split(blob, max(0, len(blob)-scaleBytes))
-	if err != nil {
-		return nil, err
-	}
-	v := make([]float32, len(codes))
-	for i, c := range codes {
-		// Rounding up the scale of the greatest float32 must not give an infinity.
-		x := float64(scale) * float64(int8(c))
-		v[i] = float32(max(-math.MaxFloat32, min(math.MaxFloat32, x)))
-	}
-	return v, nil
-}
-
 // scaleOf returns what one step of a code is worth, or 0 for a vector that is
 // zero, not finite, or too small to be told from zero.
 func scaleOf(v []float32) float32 {

@@ -245,10 +245,3 @@ func (f *Folder) forget(name string) {
 	f.used -= f.held[name].size
 	delete(f.held, name)
 }
-
-// Used is how many bytes the segments take that are there or still mapped.
-func (f *Folder) Used() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.used
-}
