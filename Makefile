@@ -97,20 +97,20 @@ test-postgres-long: test-postgres-system ## PostgreSQL for hours: versions 16 an
 	LOCI_LONG=1 LOCI_TEST_POSTGRES_VERSION=16 $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 LOCI_TEST_POSTGRES="$$(ls -d /usr/lib/postgresql/*/bin | head -n 1)" $(GO) test -timeout 60m -run 'TestStore|TestEquals' ./store/postgres
 	LOCI_LONG=1 $(GO) test -timeout 120m ./store/postgres
-	LOCI_TEST_STORES=postgres $(GO) run ./internal/pgtest/serve $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
+	LOCI_TEST_STORES=postgres $(GO) run ./internal/locitest/serve postgres $(GO) test -timeout 120m . ./item ./session ./tree ./checkpoint ./view ./tool ./mcp ./rest ./examples/kind
 
 test-mongodb: ## The whole contract on MongoDB: on LOCI_TEST_MONGODB, or on a server for tests (an hour)
 	LOCI_LONG=1 $(GO) test -timeout 120m -skip 'TestStorm' ./store/mongo
 	$(GO) test -timeout 15m -run 'TestStorm' ./store/mongo
 	LOCI_LONG=1 $(GO) test -timeout 30m -run 'Mongo|TestMoveIsTakenUp' ./cmd/loci
 	LOCI_TEST_STORES=mongo $(GO) test -timeout 60m ./tests/isolation
-	LOCI_TEST_STORES=mongo $(GO) run ./internal/mongotest/serve $(GO) test -timeout 60m ./item ./session ./tree ./checkpoint ./view ./examples/kind
+	LOCI_TEST_STORES=mongo $(GO) run ./internal/locitest/serve mongo $(GO) test -timeout 60m ./item ./session ./tree ./checkpoint ./view ./examples/kind
 
 torture-mongodb: ## Kill servers on one MongoDB until 100,000 writes were looked for, with its control (hours on a server for tests)
 	LOCI_LONG=1 $(GO) test -timeout 240m -v -run 'TestStorm' ./store/mongo
 
 mongodb: ## Start a server that speaks as MongoDB, for you; Ctrl-C ends it
-	@$(GO) run ./internal/mongotest/serve
+	@$(GO) run ./internal/locitest/serve mongo
 
 test-long: ## Everything CI runs short, at its full length
 	LOCI_LONG=1 $(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -timeout 120m ./...

@@ -94,7 +94,6 @@ var mayImport = map[string][]string{
 	"internal/child":        {},
 	"internal/mongotest":    {"internal/child"},
 	"internal/pgtest":       {"internal/child"},
-	"internal/pgtest/serve": {"internal/pgtest"},
 	"store":                 {"", "internal/plainfile", "store/internal/dump", "store/internal/meter", "store/memory", "store/mongo", "store/postgres", "store/sqlite"},
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/mongo":           {"", "internal/patience", "internal/trail", "store/internal/batch", "store/internal/dump", "store/internal/follow", "store/internal/form", "store/internal/lobby", "store/internal/meter", "store/internal/page", "store/internal/upkeep"},
@@ -127,7 +126,7 @@ var mayImport = map[string][]string{
 	"bench":                 {"", "internal/token", "session", "tool", "tree", "view", "embedding", "store"},
 	"examples/kind":         {""},
 
-	"internal/mongotest/serve": {"internal/mongotest"},
+	"internal/locitest/serve": {"internal/mongotest", "internal/pgtest"},
 
 	"store/internal/segment":  {},
 	"store/internal/rowcache": {},

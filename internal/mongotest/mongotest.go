@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,40 +59,17 @@ type Options struct {
 	Unfinished time.Duration
 }
 
-var shared struct {
-	sync.Mutex
-	server *Server
-	err    error
-}
+var shared = child.Shared[*Server]{Start: func(ctx context.Context) (*Server, error) { return Start(ctx, Options{}) }}
 
 // Shared returns the server of this process, started at the first call; [Run] stops it.
 func Shared(t testing.TB) *Server {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = Start(context.Background(), Options{})
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.server
+	return shared.Get(t)
 }
 
 // Run runs the tests of a package and stops the server that they shared. A package that
 // calls [Shared] has a TestMain that says os.Exit(mongotest.Run(m)).
-func Run(m interface{ Run() int }) int {
-	code := m.Run()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server != nil {
-		if err := shared.server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-	}
-	return code
-}
+func Run(m interface{ Run() int }) int { return shared.Run(m) }
 
 // Start starts a server.
 func Start(ctx context.Context, opts Options) (_ *Server, err error) {
@@ -113,7 +89,7 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 		}
 	}()
 	for attempt := 0; ; attempt++ { // the port may be taken in between
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = child.FreePort(); err != nil {
 			return nil, err
 		}
 		s.URL = fmt.Sprintf("mongodb://127.0.0.1:%d/?directConnection=true", s.port)
@@ -207,13 +183,7 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-func (s *Server) log() string {
-	data, err := os.ReadFile(filepath.Join(s.dir, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(data[max(0, len(data)-4096):])
-}
+func (s *Server) log() string { return child.End(filepath.Join(s.dir, "log")) }
 
 // Crash ends the server at once, as a fault would. [Server.Launch] starts it again.
 func (s *Server) Crash() error { return s.process.End(os.Kill) }
@@ -284,12 +254,3 @@ func (s *Server) Command(command bson.D) error {
 
 // Address is where a server of the test's own listens, host and port.
 func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
-
-func freePort() (int, error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
-}

@@ -51,7 +51,7 @@ func (s *Server) Bouncer(ctx context.Context, conns int) (_ *Bouncer, err error)
 	if err != nil {
 		return nil, err
 	}
-	own, err := freePort()
+	own, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -67,40 +66,17 @@ func isURL(s string) bool {
 	return strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://")
 }
 
-var shared struct {
-	sync.Mutex
-	server *Server
-	err    error
-}
+var shared = child.Shared[*Server]{Start: func(ctx context.Context) (*Server, error) { return Start(ctx, Options{}) }}
 
 // Shared returns the server of this process, started at the first call; [Run] stops it.
 func Shared(t testing.TB) *Server {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = Start(context.Background(), Options{})
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.server
+	return shared.Get(t)
 }
 
 // Run runs the tests of a package and stops the server that they shared. A package that
 // calls [Shared] has a TestMain that says os.Exit(pgtest.Run(m)).
-func Run(m interface{ Run() int }) int {
-	code := m.Run()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server != nil {
-		if err := shared.server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-	}
-	return code
-}
+func Run(m interface{ Run() int }) int { return shared.Run(m) }
 
 // Start starts a server.
 func Start(ctx context.Context, opts Options) (_ *Server, err error) {
@@ -146,7 +122,7 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 // serve finds a port and starts the server there.
 func (s *Server) serve(ctx context.Context) (err error) {
 	for attempt := 0; ; attempt++ { // the port may be taken in between
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = child.FreePort(); err != nil {
 			return err
 		}
 		s.URL = fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres?sslmode=disable", password, s.port)
@@ -228,13 +204,7 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 	}
 }
 
-func (s *Server) log() string {
-	data, err := os.ReadFile(filepath.Join(s.dir, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(data[max(0, len(data)-4096):])
-}
+func (s *Server) log() string { return child.End(filepath.Join(s.dir, "log")) }
 
 // Crash ends the server at once, as a fault would: what was in its memory is lost.
 // [Server.Launch] starts it again, with a recovery.
@@ -273,15 +243,6 @@ func (s *Server) Address() string {
 		panic(err) // connected to before
 	}
 	return u.Host
-}
-
-func freePort() (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
 }
 
 // reachable tells whether the user that the server runs as may enter what is above dir.

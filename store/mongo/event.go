@@ -18,18 +18,12 @@ func (s *Store) Events(
 	ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page,
 ) (out []loci.Event, next string, err error) {
 	limit, before, invalid := page.Events(p)
-	err = s.read(ctx, t, "list events", func(r *reading) error {
+	err = s.read(ctx, t, "list events", func(r *reading) (err error) {
 		if invalid != nil {
 			return invalid
 		}
-		out, next = nil, ""
-		return r.events(&filter, before, limit+1, func(e *loci.Event) {
-			if len(out) == limit {
-				next = page.EventCursor(out[limit-1].Seq)
-				return
-			}
-			out = append(out, *e)
-		})
+		out, next, err = r.events(&filter, before, limit)
+		return err
 	})
 	if err != nil {
 		return nil, "", err
@@ -37,43 +31,24 @@ func (s *Store) Events(
 	return out, next, nil
 }
 
-// events calls yield for up to wanted events that a filter selects, newest first.
-func (r *reading) events(filter *loci.EventFilter, before int64, wanted int, yield func(*loci.Event)) error {
-	if err := r.start(); err != nil {
-		return err
-	}
-	if !r.state.There {
-		return nil // the tenant was never written to
+// events are up to most events that a filter selects, newest first, and where the list goes on.
+func (r *reading) events(filter *loci.EventFilter, before int64, most int) ([]loci.Event, string, error) {
+	if err := r.start(); err != nil || !r.state.There { // else the tenant was never written to
+		return nil, "", err
 	}
 	places, err := r.marked(filter.Within)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	for limit := wanted; ; limit = min(2*limit, mostRows) {
+	return page.ListEvents(filter, before, most, func(before int64, limit int) ([]loci.Event, error) {
 		c := about(r.t)
 		if places != nil {
 			c.add("namespace", is("$in", places))
 		}
 		c.eventsOf(filter, before)
 		opts := options.Find().SetSort(is("seq", -1)).SetLimit(int64(limit))
-		found, err := r.eventPage(c.filter(), opts, filter)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			before = found[i].Seq
-			if !filter.Selects(&found[i]) {
-				continue
-			}
-			yield(&found[i])
-			if wanted--; wanted == 0 {
-				return nil
-			}
-		}
-		if len(found) < limit {
-			return nil
-		}
-	}
+		return r.eventPage(c.filter(), opts, filter)
+	})
 }
 
 // marked are the numbers of the namespaces at and below some places, told by their marks: they

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -14,34 +15,19 @@ import (
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
-// mostRows bounds how many documents a query brings where Go still has to choose among them.
-const mostRows = 2000
-
 // Records implements [loci.RecordLister].
 func (s *Store) Records(
 	ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page,
 ) (out []loci.Record, next string, err error) {
-	limit, after, invalid := page.Records(p)
 	var projection any
 	if (p.NoText || p.Brief) && filter.Where.IsZero() { // a condition may ask for the text of a fact
 		projection = withoutText
 	}
-	err = s.read(ctx, t, "list records", func(r *reading) error {
-		if invalid != nil {
-			return invalid
-		}
-		out, next = nil, ""
-		room := page.Room{Limit: limit, Bytes: p.MaxBytes}
-		first := room.First(limit + 1)
-		return r.records(projection, &filter, after, p.Order, limit+1, first, func(record *loci.Record) bool {
-			shown := p.Shown(record)
-			if !room.Takes(&shown) {
-				next = page.RecordCursor(&out[len(out)-1], p.Order)
-				return false
-			}
-			out = append(out, shown)
-			return true
+	err = s.read(ctx, t, "list records", func(r *reading) (err error) {
+		out, next, err = page.List(&p, func(after *place, wanted, first int, yield func(*loci.Record) bool) error {
+			return r.records(projection, &filter, after, p.Order, wanted, first, yield)
 		})
+		return err
 	})
 	if err != nil {
 		return nil, "", err
@@ -49,19 +35,17 @@ func (s *Store) Records(
 	return out, next, nil
 }
 
-// records calls yield for what a filter selects, in an order, until it returns false or
-// was called as often as wanted. It reads first so many at once.
+// records is [page.Walk] in an order.
 func (r *reading) records(
 	projection any, filter *loci.Filter, after *place, order loci.Order, wanted, first int,
 	yield func(*loci.Record) bool,
 ) error {
-	limit := first
-	for {
+	read := func(after *place, limit, _ int) ([]loci.Record, bool, error) {
 		c := about(r.t)
 		by := c.behind(r.t, after, order)
 		exact, err := r.where(&c, filter)
 		if err != nil {
-			return err
+			return nil, false, err
 		}
 		opts := options.Find().SetSort(by)
 		if limit < math.MaxInt32 {
@@ -71,25 +55,9 @@ func (r *reading) records(
 			opts.SetProjection(projection)
 		}
 		found, err := r.page(c.filter(), opts)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			if !exact && !filter.Selects(&found[i]) {
-				continue
-			}
-			if !yield(&found[i]) {
-				return nil
-			}
-			wanted--
-		}
-		if len(found) < limit || wanted <= 0 {
-			return nil
-		}
-		last := &found[len(found)-1]
-		after = &place{CreatedAt: last.CreatedAt, Slot: last.Slot, ID: last.ID}
-		limit = min(2*limit, mostRows)
+		return found, exact, err
 	}
+	return page.Walk(filter, after, wanted, first, read, yield)
 }
 
 // page runs a query for records and puts in the names of their namespaces.
@@ -261,10 +229,9 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 			return err
 		}
 		out = nil
-		for key := range seen {
+		for _, key := range slices.Sorted(maps.Keys(seen)) {
 			out = append(out, loci.NamespaceFromKey(key))
 		}
-		slices.SortFunc(out, func(a, b loci.Namespace) int { return cmp.Compare(a.Key(), b.Key()) })
 		return nil
 	})
 	return out, err

@@ -238,15 +238,7 @@ func (r *reading) aggregate(collection string, stages []bson.D, take func(*doc) 
 
 // keys returns the keys of some namespaces by their numbers.
 func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
-	known := make(map[int64]string, len(numbers))
-	var missing []int64
-	for number := range numbers {
-		if key, ok := r.t.names.Of(number); ok {
-			known[number] = key
-		} else {
-			missing = append(missing, number)
-		}
-	}
+	known, missing := r.t.names.Known(numbers)
 	if len(missing) == 0 {
 		return known, nil
 	}

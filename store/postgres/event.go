@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
@@ -14,18 +15,12 @@ func (s *Store) Events(
 	ctx context.Context, t loci.Tenant, filter loci.EventFilter, p loci.Page,
 ) (out []loci.Event, next string, err error) {
 	limit, before, invalid := page.Events(p)
-	err = s.read(ctx, t, "list events", func(r *reading) error {
+	err = s.read(ctx, t, "list events", func(r *reading) (err error) {
 		if invalid != nil {
 			return invalid
 		}
-		out, next = nil, ""
-		return r.events(&filter, before, limit+1, func(e *loci.Event) {
-			if len(out) == limit {
-				next = page.EventCursor(out[limit-1].Seq)
-				return
-			}
-			out = append(out, *e)
-		})
+		out, next, err = r.events(&filter, before, limit)
+		return err
 	})
 	if err != nil {
 		return nil, "", err
@@ -33,42 +28,26 @@ func (s *Store) Events(
 	return out, next, nil
 }
 
-// events calls yield for up to wanted events that a filter selects, newest first.
-func (r *reading) events(filter *loci.EventFilter, before int64, wanted int, yield func(*loci.Event)) error {
+// events are up to most events that a filter selects, newest first, and where the list goes on.
+func (r *reading) events(filter *loci.EventFilter, before int64, most int) ([]loci.Event, string, error) {
 	if r.t.names.NameKey() == nil { // its marks are made with it
 		if err := r.query(); err != nil {
-			return err
+			return nil, "", err
 		}
 	}
 	nameKey := r.t.names.NameKey()
 	if nameKey == nil {
-		return nil // the tenant was never written to
+		return nil, "", nil // the tenant was never written to
 	}
-	for limit := wanted; ; limit = min(2*limit, mostRows) {
+	return page.ListEvents(filter, before, most, func(before int64, limit int) ([]loci.Event, error) {
 		c := about(r.t)
 		c.add("e.tenant = $1")
 		c.eventsOf(filter, before, nameKey)
 		q := stmt{sql: "SELECT " + eventColumns + " FROM loci.event e WHERE " + c.String() +
 			" ORDER BY e.seq DESC LIMIT " + c.arg(limit)}
 		q.args = c.args
-		found, err := r.eventPage(q, filter, nameKey)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			before = found[i].Seq
-			if !filter.Selects(&found[i]) {
-				continue
-			}
-			yield(&found[i])
-			if wanted--; wanted == 0 {
-				return nil
-			}
-		}
-		if len(found) < limit {
-			return nil
-		}
-	}
+		return r.eventPage(q, filter, nameKey)
+	})
 }
 
 const (
@@ -107,7 +86,8 @@ func (r *reading) eventPage(q stmt, filter *loci.EventFilter, nameKey loci.NameK
 		unnamed bool
 	}
 	known := map[int64]named{}
-	look := stmt{sql: marksOf, args: []any{r.t.key, compact(places)}, row: func(row row) error {
+	each := slices.Compact(slices.Sorted(slices.Values(places)))
+	look := stmt{sql: marksOf, args: []any{r.t.key, each}, row: func(row row) error {
 		known[row.int(0)] = named{loci.Mark(row.string(1)), row.string(2) + row.string(3), row.null(2)}
 		return nil
 	}}
@@ -146,7 +126,7 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.Na
 	case len(either) == 0:
 		c.add("FALSE")
 	default:
-		c.add("e.namespace IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND (" + joinOr(either) + "))")
+		c.add("e.namespace IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND (" + strings.Join(either, " OR ") + "))")
 	}
 	if before > 0 {
 		c.add("e.seq < " + c.arg(before))

@@ -5,40 +5,27 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
-// mostRows bounds how many rows a query brings where Go still has to choose among them.
-const mostRows = 2000
-
 // Records implements [loci.RecordLister].
 func (s *Store) Records(
 	ctx context.Context, t loci.Tenant, filter loci.Filter, p loci.Page,
 ) (out []loci.Record, next string, err error) {
-	limit, after, invalid := page.Records(p)
 	columns := recordColumns
 	if (p.NoText || p.Brief) && filter.Where.IsZero() { // a condition may ask for the text of a fact
 		columns = headColumns
 	}
-	err = s.read(ctx, t, "list records", func(r *reading) error {
-		if invalid != nil {
-			return invalid
-		}
-		out, next = nil, ""
-		room := page.Room{Limit: limit, Bytes: p.MaxBytes}
-		first := room.First(limit + 1)
-		return r.records(columns, &filter, after, p.Order, limit+1, first, func(record *loci.Record) bool {
-			shown := p.Shown(record)
-			if !room.Takes(&shown) {
-				next = page.RecordCursor(&out[len(out)-1], p.Order)
-				return false
-			}
-			out = append(out, shown)
-			return true
+	err = s.read(ctx, t, "list records", func(r *reading) (err error) {
+		out, next, err = page.List(&p, func(after *place, wanted, first int, yield func(*loci.Record) bool) error {
+			return r.records(columns, &filter, after, p.Order, wanted, first, yield)
 		})
+		return err
 	})
 	if err != nil {
 		return nil, "", err
@@ -46,42 +33,24 @@ func (s *Store) Records(
 	return out, next, nil
 }
 
-// records calls yield for what a filter selects, in an order, until it returns false or
-// was called as often as wanted. It reads first so many at once, and ends the transaction.
+// records is [page.Walk] in an order. It ends the transaction.
 func (r *reading) records(
 	columns string, filter *loci.Filter, after *place, order loci.Order, wanted, first int,
 	yield func(*loci.Record) bool,
 ) error {
-	limit := first
-	in, err := r.streams(filter, order, limit)
+	in, err := r.streams(filter, order, first)
 	if err != nil {
 		return err
 	}
-	for {
+	read := func(after *place, limit, wanted int) ([]loci.Record, bool, error) {
 		q, exact := listing(r.t, columns, filter, after, order, limit)
 		if in != nil {
 			q, exact = merged(r.t, columns, filter, in, after, order, limit)
 		}
 		found, err := r.page(q, exact && limit >= wanted)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			if !exact && !filter.Selects(&found[i]) {
-				continue
-			}
-			if !yield(&found[i]) {
-				return nil
-			}
-			wanted--
-		}
-		if len(found) < limit || wanted <= 0 {
-			return nil
-		}
-		last := &found[len(found)-1]
-		after = &place{CreatedAt: last.CreatedAt, Slot: last.Slot, ID: last.ID}
-		limit = min(2*limit, mostRows)
+		return found, exact, err
 	}
+	return page.Walk(filter, after, wanted, first, read, yield)
 }
 
 // page runs a query for records and puts in the names of their namespaces. last: no other
@@ -212,7 +181,7 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 		if err := r.each(&filter, func(record *loci.Record) { seen[record.Namespace.Key()] = true }); err != nil {
 			return err
 		}
-		for _, key := range sorted(seen) {
+		for _, key := range slices.Sorted(maps.Keys(seen)) {
 			out = append(out, loci.NamespaceFromKey(key))
 		}
 		return nil

@@ -159,15 +159,7 @@ func (r *reading) more(s stmt) error {
 // keys returns the keys of some namespaces by their numbers. One that has lost its name
 // since the transaction ended makes the whole read run again.
 func (r *reading) keys(numbers map[int64]bool) (map[int64]string, error) {
-	known := make(map[int64]string, len(numbers))
-	var missing []int64
-	for number := range numbers {
-		if key, ok := r.t.names.Of(number); ok {
-			known[number] = key
-		} else {
-			missing = append(missing, number)
-		}
-	}
+	known, missing := r.t.names.Known(numbers)
 	if len(missing) == 0 {
 		return known, nil
 	}

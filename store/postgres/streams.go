@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/page"
 )
 
 const (
@@ -34,7 +35,7 @@ type streams struct {
 func mergeable(f *loci.Filter, order loci.Order, limit int) bool {
 	sought := len(f.IDs) > 0 || f.Slot != nil || !f.Slots.IsZero() || f.Expired || !f.Due.IsZero() ||
 		f.Waning || f.Ended || f.Gone
-	return !order.BySlot() && limit <= mostRows && !sought && (!f.Exact || len(f.Within) > 1)
+	return !order.BySlot() && limit <= page.MostRows && !sought && (!f.Exact || len(f.Within) > 1)
 }
 
 // streams looks for the namespaces of a list; nil: it is sorted. Where the tenant is known to

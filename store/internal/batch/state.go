@@ -209,6 +209,19 @@ func (n *Names) Of(number int64) (key string, ok bool) {
 	return key, ok
 }
 
+// Known are the keys of namespaces that are known, by their numbers, and the numbers of the others.
+func (n *Names) Known(numbers map[int64]bool) (known map[int64]string, missing []int64) {
+	known = make(map[int64]string, len(numbers))
+	for number := range numbers {
+		if key, ok := n.Of(number); ok {
+			known[number] = key
+		} else {
+			missing = append(missing, number)
+		}
+	}
+	return known, missing
+}
+
 // Learn remembers a namespace of the tenant as it was in a state.
 func (n *Names) Learn(st *State, number int64, key string) {
 	n.mu.Lock()

@@ -1,4 +1,4 @@
-// Package page reads and writes the cursors of lists and adds up counts, the same for every store.
+// Package page fills the pages of lists, reads and writes their cursors, and adds up counts: the same for every store.
 package page
 
 import (
