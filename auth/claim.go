@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,9 +95,7 @@ func (m *mapping) sources() map[string]Source {
 		return m.issuer.Vars
 	}
 	all := map[string]Source{loci.VarUser: {Claim: []string{"sub"}}}
-	for name, s := range m.issuer.Vars {
-		all[name] = s
-	}
+	maps.Copy(all, m.issuer.Vars)
 	return all
 }
 

@@ -45,7 +45,7 @@ func (k *collector) load(ctx context.Context, g *collecting) error {
 	}
 	held := 0
 	for p := (loci.Page{Limit: 16, Order: loci.SlotAscending}); ; {
-		records, next, err := k.c.records(ctx, f, p)
+		records, next, err := k.c.m.Records(ctx, f, p)
 		if err != nil {
 			return err
 		}

@@ -239,7 +239,7 @@ func (k *collector) walk(
 	}
 	size := 0
 	for p := (loci.Page{Limit: looks.page, Order: loci.SlotAscending, NoText: true}); !g.Walked && size < looks.step; {
-		records, next, err := k.c.records(ctx, f, p)
+		records, next, err := k.c.m.Records(ctx, f, p)
 		if err != nil {
 			return err
 		}
@@ -335,7 +335,7 @@ func (c *Handle) existing(ctx context.Context, ids []loci.ID) (there []loci.ID, 
 	}
 	f := c.filter(KindValue)
 	f.IDs = ids
-	records, _, err := c.records(ctx, f, loci.Page{Limit: len(ids), Brief: true})
+	records, _, err := c.m.Records(ctx, f, loci.Page{Limit: len(ids), Brief: true})
 	found := make(map[loci.ID]bool, len(records))
 	for i := range records {
 		found[records[i].ID] = true

@@ -170,7 +170,7 @@ func (p *copier) states(ctx context.Context, heads []loci.Record) error {
 	for i := range heads {
 		f.IDs = append(f.IDs, heads[i].ID)
 	}
-	records, _, err := p.c.records(ctx, f, loci.Page{Limit: len(heads), Order: loci.SlotAscending})
+	records, _, err := p.c.m.Records(ctx, f, loci.Page{Limit: len(heads), Order: loci.SlotAscending})
 	if err != nil {
 		return err
 	}

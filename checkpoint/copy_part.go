@@ -256,7 +256,7 @@ func (p *partCopy) step(ctx context.Context, state *copying, now time.Time) (rec
 		for _, r := range heads {
 			f.IDs = append(f.IDs, r.ID)
 		}
-		all, _, err := p.c.records(ctx, f, loci.Page{Limit: len(heads), Order: loci.SlotAscending})
+		all, _, err := p.c.m.Records(ctx, f, loci.Page{Limit: len(heads), Order: loci.SlotAscending})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -412,7 +412,7 @@ func (p *partCopy) missing(ctx context.Context, state *copying, olds map[loci.ID
 	for chunk := range slices.Chunk(ids, 500) {
 		f := p.c.filter(KindValue)
 		f.IDs = chunk
-		there, _, err := p.c.records(ctx, f, loci.Page{Limit: len(chunk), Brief: true})
+		there, _, err := p.c.m.Records(ctx, f, loci.Page{Limit: len(chunk), Brief: true})
 		if err != nil {
 			return err
 		}

@@ -341,7 +341,7 @@ func (e *erasure) storedSince(ctx context.Context, slots loci.SlotRange, before 
 	}
 	f := c.filter(Kind)
 	for f.IDs = range slices.Chunk(fresh, 1000) {
-		records, _, err := c.records(ctx, f, loci.Page{Limit: len(f.IDs), NoText: true})
+		records, _, err := c.m.Records(ctx, f, loci.Page{Limit: len(f.IDs), NoText: true})
 		if err != nil {
 			return nil, err
 		}

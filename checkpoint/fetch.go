@@ -63,7 +63,7 @@ func (c *Handle) fetch(ctx context.Context, q Fetch, read func(*loci.Record) (Fe
 		f.Slot = &slot
 	}
 	for attempt := 0; ; attempt++ {
-		records, _, err := c.records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending})
+		records, _, err := c.m.Records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending})
 		if err != nil {
 			return Fetched{}, err
 		}

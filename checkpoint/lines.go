@@ -114,7 +114,7 @@ func (c *Handle) valuesBefore(ctx context.Context, from, to string) (map[loci.ID
 	f := c.filter(Kind)
 	f.Slots = loci.SlotRange{From: from, To: to}
 	page := loci.Page{Limit: seenBefore, NoText: true, Order: loci.SlotDescending}
-	records, _, err := c.records(ctx, f, page)
+	records, _, err := c.m.Records(ctx, f, page)
 	written := map[loci.ID]bool{}
 	for i := range records {
 		s, err := readCheckpoint(&records[i])

@@ -201,7 +201,7 @@ func (e *erasure) storedFew(ctx context.Context, slots loci.SlotRange) (out []st
 	f.Slots = slots
 	size := 0
 	for p := (loci.Page{Limit: looks.page, Order: loci.SlotAscending, NoText: true}); ; {
-		records, next, err := e.c.records(ctx, f, p)
+		records, next, err := e.c.m.Records(ctx, f, p)
 		if err != nil {
 			return nil, err
 		}

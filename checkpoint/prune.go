@@ -85,7 +85,7 @@ func (e *erasure) keepLatest(ctx context.Context, thread string, last bool) (era
 	}
 	root := &keeping{c: e.c, thread: thread, bounded: e.room != unbounded}
 	for {
-		records, _, err := e.c.records(ctx, f, loci.Page{Limit: 100, Order: loci.SlotDescending, NoText: true})
+		records, _, err := e.c.m.Records(ctx, f, loci.Page{Limit: 100, Order: loci.SlotDescending, NoText: true})
 		if err != nil || len(records) == 0 {
 			return erased, err
 		}
@@ -210,7 +210,7 @@ func (k *keeping) slots() loci.SlotRange { return loci.SlotsBeginning(slotOf(k.t
 func (k *keeping) latest(ctx context.Context) (*stored, error) {
 	f := k.c.filter(Kind)
 	f.Slots = k.slots()
-	records, _, err := k.c.records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending, NoText: true})
+	records, _, err := k.c.m.Records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending, NoText: true})
 	if err != nil || len(records) == 0 {
 		return nil, err
 	}

@@ -22,10 +22,6 @@ func (c *Handle) filter(kind loci.Kind) loci.Filter {
 	return loci.Filter{Within: []loci.Namespace{c.m.Namespace()}, Exact: true, Kinds: []loci.Kind{kind}, NotLive: true}
 }
 
-func (c *Handle) records(ctx context.Context, f loci.Filter, p loci.Page) ([]loci.Record, string, error) {
-	return c.m.Records(ctx, f, p)
-}
-
 // heads lists all records of a kind in a range, in order of slot and without their
 // texts.
 func (c *Handle) heads(ctx context.Context, kind loci.Kind, slots loci.SlotRange) ([]loci.Record, error) {
@@ -41,7 +37,7 @@ func (c *Handle) firstOf(
 	f.Slots = slots
 	for p.Order = loci.SlotAscending; ; {
 		p.Limit = min(1000, most-len(out))
-		records, next, err := c.records(ctx, f, p)
+		records, next, err := c.m.Records(ctx, f, p)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +53,7 @@ func (c *Handle) at(ctx context.Context, kind loci.Kind, slot string, p loci.Pag
 	f := c.filter(kind)
 	f.Slot = &slot
 	p.Limit = 1
-	records, _, err := c.records(ctx, f, p)
+	records, _, err := c.m.Records(ctx, f, p)
 	if err != nil || len(records) == 0 {
 		return nil, err
 	}
@@ -124,7 +120,7 @@ func (c *Handle) valueRecords(ctx context.Context, ids []loci.ID) (out []loci.Re
 	for part := range slices.Chunk(ids, 500) {
 		f := c.filter(KindValue)
 		f.IDs = part
-		records, _, err := c.records(ctx, f, loci.Page{Limit: len(part)})
+		records, _, err := c.m.Records(ctx, f, loci.Page{Limit: len(part)})
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +145,7 @@ func (c *Handle) oldValues(ctx context.Context, old *stored) (map[loci.ID]*store
 func (c *Handle) latestValue(ctx context.Context, thread, namespace, channel, version string) (loci.ID, error) {
 	f := c.filter(KindValue)
 	f.Slots = loci.SlotsBeginning(slotOf(thread, namespace, channel, version))
-	records, _, err := c.records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending, NoText: true})
+	records, _, err := c.m.Records(ctx, f, loci.Page{Limit: 1, Order: loci.SlotDescending, NoText: true})
 	if err != nil || len(records) == 0 {
 		return loci.ID{}, err
 	}
@@ -219,7 +215,7 @@ func (c *Handle) writes(ctx context.Context, slot string) ([]Write, error) {
 	f.Slots = loci.SlotsBeginning(slot)
 	out := []Write{}
 	for p := (loci.Page{Limit: 1000, Order: loci.SlotAscending}); ; {
-		records, next, err := c.records(ctx, f, p)
+		records, next, err := c.m.Records(ctx, f, p)
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +291,7 @@ func (c *Handle) listAll(ctx context.Context, q Query) (page Page, err error) {
 	size, ended := 0, map[string]bool{}
 	for p := (loci.Page{Cursor: q.Cursor}); len(page.Checkpoints) < q.Limit && size < listBytes; {
 		p.Limit = min(q.Limit-len(page.Checkpoints), 16)
-		records, next, err := c.records(ctx, f, p)
+		records, next, err := c.m.Records(ctx, f, p)
 		if err != nil {
 			return Page{}, err
 		}
@@ -449,7 +445,7 @@ func (c *Handle) namespaces(ctx context.Context, thread string) (out []string, e
 func (c *Handle) next(ctx context.Context, lists []*namespaceList) (best *namespaceList, err error) {
 	for _, l := range lists {
 		for len(l.ready) == 0 && !l.done {
-			if l.ready, l.page.Cursor, err = c.records(ctx, l.filter, l.page); err != nil {
+			if l.ready, l.page.Cursor, err = c.m.Records(ctx, l.filter, l.page); err != nil {
 				return nil, err
 			}
 			l.done, l.ids = l.page.Cursor == "", nil

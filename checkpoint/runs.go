@@ -70,7 +70,7 @@ func (s *runScan) next(ctx context.Context) (*loci.Record, error) {
 	for !s.e.full() {
 		if s.pos < s.end {
 			page := loci.Page{Limit: 1, Order: loci.SlotAscending, NoText: true}
-			records, _, err := s.e.c.records(ctx, s.filter(s.end), page)
+			records, _, err := s.e.c.m.Records(ctx, s.filter(s.end), page)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +101,7 @@ func (s *runScan) more(ctx context.Context) error {
 			s.end = strings.Clone(r.Slot) + "\x00"
 		}
 	}
-	_, next, err := s.e.c.records(ctx, f, page)
+	_, next, err := s.e.c.m.Records(ctx, f, page)
 	if s.e.look(n / lookEach); next == "" {
 		s.end, s.last = pastAll, true
 	}
@@ -209,7 +209,7 @@ func (e *erasure) few(ctx context.Context, slots loci.SlotRange) (bool, error) {
 	f := e.c.filter(Kind)
 	f.Slots = slots
 	page := loci.Page{Limit: looks.few, Order: loci.SlotAscending, Brief: true, Each: func(*loci.Record) { n++ }}
-	_, next, err := e.c.records(ctx, f, page)
+	_, next, err := e.c.m.Records(ctx, f, page)
 	e.look(n / lookEach)
 	return next == "", err
 }
@@ -292,7 +292,7 @@ func (p *picking) pick(
 		p.values = slices.Compact(p.values)
 	}()
 	for page := (loci.Page{Limit: runPage, Order: loci.SlotAscending, NoText: true}); ; {
-		records, next, err := p.e.c.records(ctx, s.filter(to), page)
+		records, next, err := p.e.c.m.Records(ctx, s.filter(to), page)
 		if err != nil {
 			return "", err
 		}

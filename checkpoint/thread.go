@@ -187,7 +187,7 @@ func (c *Handle) sends(ctx context.Context, s *stored) (bool, error) {
 	f := c.filter(KindWrite)
 	f.Slots = loci.SlotsBeginning(s.record.Slot)
 	for p := (loci.Page{Limit: 100, Order: loci.SlotAscending, NoText: true}); ; {
-		records, next, err := c.records(ctx, f, p)
+		records, next, err := c.m.Records(ctx, f, p)
 		if err != nil {
 			return false, err
 		}

@@ -75,7 +75,7 @@ func (w *writeList) more(ctx context.Context, most int) error {
 	}
 	page := w.page
 	page.Limit = min(page.Limit, max(most, most+1))
-	records, next, err := w.c.records(ctx, f, page)
+	records, next, err := w.c.m.Records(ctx, f, page)
 	if err != nil {
 		return err
 	}

@@ -148,9 +148,7 @@ func calledAlone(args []string) (grammar any, global *flags) {
 	if name == "" || slices.ContainsFunc(args, asks) {
 		return nil, nil
 	}
-	all := reflect.TypeFor[cli]()
-	for i := range all.NumField() {
-		field := all.Field(i)
+	for field := range reflect.TypeFor[cli]().Fields() {
 		if field.Anonymous || field.Type == reflect.TypeFor[completeCmd]() || // which looks at all the others
 			cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)) != name {
 			continue

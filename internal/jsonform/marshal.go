@@ -381,8 +381,8 @@ func findTimes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Slice, reflect.Array, reflect.Map:
 		return findTimes(t.Elem(), seen)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); (f.IsExported() || f.Anonymous) && findTimes(f.Type, seen) {
+		for f := range t.Fields() {
+			if (f.IsExported() || f.Anonymous) && findTimes(f.Type, seen) {
 				return true
 			}
 		}

@@ -316,8 +316,7 @@ func namesOf(t reflect.Type) *names {
 // add adds the fields of a struct; a name of an outer one hides those of inner ones.
 func (n *names) add(t reflect.Type) {
 	var inner []reflect.Type
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		of := f.Type
 		if of.Kind() == reflect.Pointer {

@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	_ "embed" // the table
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -73,20 +74,11 @@ func withAlternates(term string, stems, or []string) []string {
 		}
 	}
 	for _, f := range found {
-		if !contains(or, f) && f != term {
+		if !slices.Contains(or, f) && f != term {
 			or = append(or, f)
 		}
 	}
 	return or
-}
-
-func contains(list []string, text string) bool {
-	for _, s := range list {
-		if s == text {
-			return true
-		}
-	}
-	return false
 }
 
 // leastInflected is how many letters a word has at least whose stems name emoji: of "not" they

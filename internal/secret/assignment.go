@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // keys are the ends of names whose value is a credential, in small letters and
 // without signs: DB_PASSWORD, "client-secret" and "API key" all end in one.
@@ -57,17 +60,7 @@ func (n *name) endsIn(s string) bool {
 
 // secret reports whether the name says that its value is a credential.
 func (n *name) secret() bool {
-	for _, k := range shortKeys {
-		if string(n.letters[n.last:n.n]) == k {
-			return true
-		}
-	}
-	for _, k := range keys {
-		if n.endsIn(k) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(shortKeys, string(n.letters[n.last:n.n])) || slices.ContainsFunc(keys, n.endsIn)
 }
 
 // name returns the name in front of the sign at i.

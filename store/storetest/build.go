@@ -201,6 +201,3 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20260304
 
 // pick chooses one of some values.
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
-
-// pointer returns a pointer to a value.
-func pointer[T any](v T) *T { return &v }

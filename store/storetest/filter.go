@@ -266,7 +266,7 @@ var conditions = []func(t tester, r *rand.Rand, f *loci.Filter){
 		}
 	},
 	func(_ tester, r *rand.Rand, f *loci.Filter) {
-		f.Slot = pointer(pick(r, []string{"", fmt.Sprint("slot ", r.IntN(200))}))
+		f.Slot = new(pick(r, []string{"", fmt.Sprint("slot ", r.IntN(200))}))
 	},
 	func(_ tester, r *rand.Rand, f *loci.Filter) {
 		for range 1 + r.IntN(2) {

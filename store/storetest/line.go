@@ -73,9 +73,8 @@ func RunLines(t *testing.T, reference func() loci.Store, faults []Fault) {
 // everyMethod fails the test if no call is one of some method of a store.
 func everyMethod(t *testing.T) {
 	t.Helper()
-	methods := reflect.TypeFor[loci.Store]()
-	for i := range methods.NumMethod() {
-		name := methods.Method(i).Name
+	for method := range reflect.TypeFor[loci.Store]().Methods() {
+		name := method.Name
 		if !slices.ContainsFunc(lineCalls, func(c lineCall) bool { return c.method() == name }) && name != "Close" {
 			t.Errorf("nobody calls %s of a store", name)
 		}

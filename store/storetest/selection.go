@@ -55,7 +55,7 @@ var selectionCases = func() []testCase {
 		{"a filter on the slot comes before the limit, too", func(b *bench) {
 			b.put(holding(record(1, "walrus and more words"), "slot"))
 			b.unseen(func(*loci.Record) {})
-			b.same("hits", hitIDs(b.match(words("walrus"), loci.Filter{Slot: pointer("slot")}, 1)), ids(1))
+			b.same("hits", hitIDs(b.match(words("walrus"), loci.Filter{Slot: new("slot")}, 1)), ids(1))
 		}},
 	}
 	for _, u := range unseen {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -134,10 +135,8 @@ func (t *tree) locate(m *mutant) error {
 	name, _, _ := strings.Cut(m.test, "/")
 	dirs := t.tests[name]
 	if m.dir != "" {
-		for _, dir := range dirs {
-			if dir == m.dir {
-				return nil
-			}
+		if slices.Contains(dirs, m.dir) {
+			return nil
 		}
 		return fmt.Errorf("there is no %s in %s", name, m.dir)
 	}
