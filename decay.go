@@ -3,8 +3,8 @@ package loci
 import (
 	"time"
 
-	"github.com/loci-memory/loci/internal/decay"
 	"github.com/loci-memory/loci/internal/label"
+	"github.com/loci-memory/loci/internal/lifecycle"
 )
 
 // Thresholds of effective confidence, both inclusive: from ActiveConfidence on a
@@ -41,14 +41,14 @@ func OneOf[T ~string](field, have string, want ...T) error {
 	return Errorf(Invalid, "Invalid %s: '%s'. Must be one of [%s]", field, ClipLabel(have), label.Quoted(want))
 }
 
-// A Decay is the curve that the confidence in a record follows: see [decay.Curve]. The
+// A Decay is the curve that the confidence in a record follows: see [lifecycle.Curve]. The
 // zero Decay is no curve: such a record counts as 1.0 for ever.
-type Decay = decay.Curve
+type Decay = lifecycle.Curve
 
 // EffectiveConfidence is the confidence left after some milliseconds at a decay rate a day. Stores that filter by
 // confidence use this function and no other, so that all of them agree to the millisecond.
 func EffectiveConfidence(confidence, rate float64, milliseconds int64) float64 {
-	return decay.Left(confidence, rate, milliseconds)
+	return lifecycle.Left(confidence, rate, milliseconds)
 }
 
 // Validity says whether a memory holds.

@@ -6,14 +6,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/internal/decay"
-	"github.com/loci-memory/loci/internal/maturity"
+	"github.com/loci-memory/loci/internal/lifecycle"
 )
 
 // Effectiveness rates a rule by how often it helped and did harm, 0 to 1: successes / (successes + 4·harms + 0.01). One
 // harm weighs as much as four successes; the last term keeps a new rule at 0.
 func Effectiveness(successes, harms int64) float64 {
-	return maturity.Marks{Successes: successes, Harms: harms}.Effectiveness()
+	return lifecycle.Marks{Successes: successes, Harms: harms}.Effectiveness()
 }
 
 // MaxReasonBytes bounds the reason why a rule did harm.
@@ -23,8 +22,8 @@ const MaxReasonBytes = 1 << 10
 const maxReasons = 20
 
 // marks are what the maturity of a rule follows from.
-func (b *ruleBody) marks() maturity.Marks {
-	return maturity.Marks{Successes: b.Successes, Harms: b.Harms}
+func (b *ruleBody) marks() lifecycle.Marks {
+	return lifecycle.Marks{Successes: b.Successes, Harms: b.Harms}
 }
 
 // MarkHelpful counts a success of a rule and returns the rule. It may rise in maturity, one step a call. NotFound:
@@ -33,7 +32,7 @@ func (m *Memory) MarkHelpful(ctx context.Context, id ID) (Rule, error) {
 	return m.mark(ctx, "mark helpful", map[string]any{"id": id}, id, func(r *Record, b *ruleBody, now time.Time) ([]Event, error) {
 		b.Successes++
 		events := []Event{m.event(EventHelpful, r, now, map[string]any{"success_count": b.Successes})}
-		if to := maturity.Risen(b.Maturity, b.marks(), now.Sub(r.CreatedAt)); to != b.Maturity {
+		if to := lifecycle.Risen(b.Maturity, b.marks(), now.Sub(r.CreatedAt)); to != b.Maturity {
 			events = append(events, m.event(EventPromoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
 			b.Maturity = to
 		}
@@ -61,14 +60,14 @@ func (m *Memory) MarkHarmful(ctx context.Context, id ID, reason string) (Rule, e
 				b.Reasons = b.Reasons[max(0, len(b.Reasons)-maxReasons):]
 			}
 			events := []Event{m.event(EventHarmful, r, now, map[string]any{"harmful_count": b.Harms})}
-			if to := maturity.Fallen(b.Maturity, b.marks()); to != b.Maturity {
+			if to := lifecycle.Fallen(b.Maturity, b.marks()); to != b.Maturity {
 				events = append(events, m.event(EventDemoted, r, now, map[string]any{"from": b.Maturity, "to": to}))
 				b.Maturity = to
 			}
-			if maturity.Inverts(b.Maturity, b.marks()) {
+			if lifecycle.Inverts(b.Maturity, b.marks()) {
 				events = append(events, m.event(EventInverted, r, now, map[string]any{"from": b.Maturity, "to": AntiPattern}))
 				b.Original, b.Maturity, b.Permanence, b.Validity = r.Text, AntiPattern, Permanent, Active
-				r.Text = maturity.Warning(b.Original, b.Reasons, m.engine.opts.Content.MaxBytes)
+				r.Text = lifecycle.Warning(b.Original, b.Reasons, m.engine.opts.Content.MaxBytes)
 				r.UpdatedAt = now
 			}
 			return events, nil
@@ -95,7 +94,7 @@ func (m *Memory) mark(
 			return none, err
 		}
 		body.Applied++
-		body.AppliedAt = decay.Later(now, body.AppliedAt)
+		body.AppliedAt = lifecycle.Later(now, body.AppliedAt)
 		events, err := rate(&r, &body, now)
 		if err != nil {
 			return none, err

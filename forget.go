@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/lifecycle"
 )
 
 // memoryKind refuses what is neither fact, rule nor episode.
@@ -69,7 +69,7 @@ func (m *Memory) reviveFact(ctx context.Context, r *Record, now time.Time) error
 			return Errorf(Conflict, "the fact %s holds the key of the expired fact %s: store it again", holder.ID, r.ID)
 		}
 	}
-	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = lifecycle.Later(now, body.ConfirmedAt), Active
 	return setFact(r, body)
 }
 
@@ -81,7 +81,7 @@ func reviveRule(r *Record, now time.Time) error {
 	if !r.Live {
 		return Errorf(Conflict, "the rule %s was forgotten: restore it, or store it again", r.ID)
 	}
-	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = lifecycle.Later(now, body.ConfirmedAt), Active
 	return setRule(r, body)
 }
 
@@ -117,7 +117,7 @@ func (m *Memory) decideForget(r Record, now time.Time) (d Decision[bool], err er
 			return d, err
 		}
 		typ = EventRetracted
-		body.Validity, body.RetractedAt = Retracted, decay.Later(now, r.CreatedAt)
+		body.Validity, body.RetractedAt = Retracted, lifecycle.Later(now, r.CreatedAt)
 		if err := setFact(&r, body); err != nil {
 			return d, err
 		}
@@ -228,7 +228,7 @@ func (m *Memory) revive(ctx context.Context, r *Record, now time.Time) (forgotte
 			return false, err
 		}
 		r.Live, body.ForgottenAt, body.Validity = true, time.Time{}, Active
-		body.ConfirmedAt = decay.Later(now, body.ConfirmedAt)
+		body.ConfirmedAt = lifecycle.Later(now, body.ConfirmedAt)
 		return true, setRule(r, body)
 	}
 	body, err := readEpisode(r)
@@ -249,7 +249,7 @@ func (m *Memory) unretract(ctx context.Context, r *Record, now time.Time) (bool,
 		body.Validity = Superseded
 		return true, setFact(r, body)
 	}
-	r.Live, body.Validity, body.ConfirmedAt = true, Active, decay.Later(now, body.ConfirmedAt)
+	r.Live, body.Validity, body.ConfirmedAt = true, Active, lifecycle.Later(now, body.ConfirmedAt)
 	body.ValidUntil, body.ClosedAt = time.Time{}, time.Time{}
 	r.Slot = m.engine.factSlot(r, &body)
 	holder, err := m.slotHolder(ctx, r)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/decay"
 	"github.com/loci-memory/loci/internal/jsonguard"
+	"github.com/loci-memory/loci/internal/lifecycle"
 	"github.com/loci-memory/loci/internal/rank"
 	"github.com/loci-memory/loci/internal/retrieval"
 	"github.com/loci-memory/loci/internal/sequence"
@@ -338,7 +338,7 @@ func Relevance(semanticRank, keywordRank, limit int) float64 {
 }
 
 // Recency is 1 at the moment a memory was used and halves every 7 days after. 0: it never was.
-func Recency(used, now time.Time) float64 { return decay.Halved(used, now, 7*24*time.Hour) }
+func Recency(used, now time.Time) float64 { return lifecycle.Halved(used, now, 7*24*time.Hour) }
 
 // maturityWeight is what the relevance of a record is multiplied by.
 func (e *Engine) maturityWeight(r *Record) float64 {

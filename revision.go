@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/decay"
 	"github.com/loci-memory/loci/internal/fence"
+	"github.com/loci-memory/loci/internal/lifecycle"
 )
 
 // A FactRevision says what to change about a fact; nil fields stay.
@@ -71,7 +71,7 @@ func (m *Memory) decideRevision(
 	if err != nil {
 		return none, err
 	}
-	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = lifecycle.Later(now, body.ConfirmedAt), Active
 	value, metadata, err := splitAttributes(r.Attributes)
 	if err != nil {
 		return none, err

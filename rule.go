@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/loci-memory/loci/internal/maturity"
+	"github.com/loci-memory/loci/internal/lifecycle"
 )
 
 // A Maturity says how far a rule has proved itself.
@@ -13,10 +13,10 @@ type Maturity string
 
 // The maturities of a rule.
 const (
-	Candidate   Maturity = maturity.Candidate   // new
-	Established Maturity = maturity.Established // helped at least 5 times
-	Proven      Maturity = maturity.Proven      // helped at least 15 times over 30 days
-	AntiPattern Maturity = maturity.AntiPattern // did harm: now a warning, for good
+	Candidate   Maturity = lifecycle.Candidate   // new
+	Established Maturity = lifecycle.Established // helped at least 5 times
+	Proven      Maturity = lifecycle.Proven      // helped at least 15 times over 30 days
+	AntiPattern Maturity = lifecycle.AntiPattern // did harm: now a warning, for good
 )
 
 // A Rule is an instruction for how to behave, rated by those who follow it.

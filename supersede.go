@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/internal/decay"
+	"github.com/loci-memory/loci/internal/lifecycle"
 )
 
 func (m *Memory) decideFact(ctx context.Context, draft *factDraft, look bool, now time.Time) (Decision[Stored], error) {
@@ -131,7 +131,7 @@ func (m *Memory) confirm(old *Record, tags []string, now time.Time) (Decision[St
 		return Decision[Stored]{}, err
 	}
 	r.Version++
-	body.ConfirmedAt, body.Validity = decay.Later(now, body.ConfirmedAt), Active
+	body.ConfirmedAt, body.Validity = lifecycle.Later(now, body.ConfirmedAt), Active
 	for _, tag := range tags {
 		if !slices.Contains(r.Tags, tag) && len(r.Tags) < MaxTags {
 			r.Tags = append(slices.Clone(r.Tags), tag)
@@ -159,9 +159,9 @@ func (m *Memory) giveWay(
 	noted := body.Validity
 	superseded = r.validityAt(noted, now) != Expired
 	if fromNow {
-		next.ValidFrom = decay.Later(next.ValidFrom, body.ValidFrom)
+		next.ValidFrom = lifecycle.Later(next.ValidFrom, body.ValidFrom)
 	}
-	body.ValidUntil, body.ClosedAt = decay.Later(next.ValidFrom, body.ValidFrom), decay.Later(now, r.CreatedAt)
+	body.ValidUntil, body.ClosedAt = lifecycle.Later(next.ValidFrom, body.ValidFrom), lifecycle.Later(now, r.CreatedAt)
 	if superseded {
 		next.Supersedes = r.ID
 		body.Validity, body.SupersededBy = Superseded, by

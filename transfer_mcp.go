@@ -1,6 +1,6 @@
 package loci
 
-import "github.com/loci-memory/loci/internal/mcpmemory"
+import "github.com/loci-memory/loci/internal/intake"
 
 // MCPMemoryFormat names the JSONL file of the MCP reference memory server.
 const MCPMemoryFormat = "mcp-memory"
@@ -10,7 +10,7 @@ func (m *Memory) importMCP(line []byte) (records []*Imported, err error) {
 	if err := CheckJSON("the line", line); err != nil {
 		return nil, err
 	}
-	notes, err := mcpmemory.Notes(line)
+	notes, err := intake.MCPNotes(line)
 	if err != nil {
 		return nil, Errorf(Invalid, "%s", err)
 	}

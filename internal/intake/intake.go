@@ -1,6 +1,6 @@
 // Package intake is what an import does before it looks at what a memory says: it reads
-// lines, cuts records into changes of a bounded size, and finds each an id that nobody
-// else holds.
+// lines, also those of the MCP reference memory server, cuts records into changes of a bounded size, and finds each an
+// id that nobody else holds.
 package intake
 
 import (

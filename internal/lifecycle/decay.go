@@ -1,5 +1,6 @@
-// Package decay is the arithmetic of confidence that falls with time.
-package decay
+// Package lifecycle is the arithmetic of what becomes of memories: how confidence falls with time, and how well a rule
+// did, so that it rises, falls or becomes a warning. It is pure: it says which step follows, and the caller writes it down.
+package lifecycle
 
 import (
 	"math"

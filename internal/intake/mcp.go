@@ -1,5 +1,4 @@
-// Package mcpmemory reads the JSONL file of the MCP reference memory server as notes.
-package mcpmemory
+package intake
 
 import (
 	"cmp"
@@ -11,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
-// A Note is what a line says in words, so that search finds it as it finds any note.
-type Note struct {
+// An MCPNote is what a line of the file of the MCP reference memory server says in words, so that search finds it as it finds any note.
+type MCPNote struct {
 	Field    string // of the line that it comes from; "": the whole line
 	Content  string
 	Metadata map[string]any // what it came from
 }
 
-// line is a line of the file: an entity with its observations, or a relation between
+// An mcpLine is a line of the file: an entity with its observations, or a relation between
 // two entities.
-type line struct {
+type mcpLine struct {
 	Type         string   `json:"type"`
 	Name         string   `json:"name"`
 	EntityType   string   `json:"entityType"`
@@ -30,10 +29,10 @@ type line struct {
 	RelationType string   `json:"relationType"`
 }
 
-// Notes turns a line into notes: one for each observation, and one for a relation. An
+// MCPNotes turns such a line into notes: one for each observation, and one for a relation. An
 // error says what is wrong with the line.
-func Notes(data []byte) ([]Note, error) {
-	var in line
+func MCPNotes(data []byte) ([]MCPNote, error) {
+	var in mcpLine
 	if err := jsonguard.Unmarshal(data, &in); err != nil {
 		return nil, fmt.Errorf("not JSON of an entity or a relation: %s", jsonform.Fault(err))
 	}
@@ -45,7 +44,7 @@ func Notes(data []byte) ([]Note, error) {
 			return nil, errors.New("from, to or relationType of the relation is missing")
 		}
 		words := strings.ReplaceAll(in.RelationType, "_", " ")
-		return []Note{{
+		return []MCPNote{{
 			Content:  in.From + " " + words + " " + in.To + ".",
 			Metadata: map[string]any{"from": in.From, "relation": in.RelationType, "to": in.To},
 		}}, nil
@@ -53,7 +52,7 @@ func Notes(data []byte) ([]Note, error) {
 	return nil, fmt.Errorf("type %q: must be entity or relation", in.Type)
 }
 
-func (in *line) entity() (notes []Note, err error) {
+func (in *mcpLine) entity() (notes []MCPNote, err error) {
 	if strings.TrimSpace(in.Name) == "" {
 		return nil, errors.New("name of the entity is missing")
 	}
@@ -69,7 +68,7 @@ func (in *line) entity() (notes []Note, err error) {
 		if text == "" {
 			content = in.Name + " is a known " + cmp.Or(in.EntityType, "entity") + "."
 		}
-		notes = append(notes, Note{
+		notes = append(notes, MCPNote{
 			Field: fmt.Sprintf("observations[%d]", i), Content: content,
 			Metadata: map[string]any{"entity": in.Name, "entity_type": in.EntityType},
 		})

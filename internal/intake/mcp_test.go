@@ -1,16 +1,14 @@
-package mcpmemory_test
+package intake
 
 import (
 	"reflect"
 	"testing"
-
-	"github.com/loci-memory/loci/internal/mcpmemory"
 )
 
-func TestNotes(t *testing.T) {
+func TestMCPNotes(t *testing.T) {
 	person := map[string]any{"entity": "Ann", "entity_type": "person"}
 	plain := map[string]any{"entity": "Ann", "entity_type": ""}
-	for line, want := range map[string][]mcpmemory.Note{
+	for line, want := range map[string][]MCPNote{
 		`{"type":"entity","name":"Ann","entityType":"person","observations":["a","b"]}`: {
 			{Field: "observations[0]", Content: "Ann (person): a", Metadata: person},
 			{Field: "observations[1]", Content: "Ann (person): b", Metadata: person},
@@ -29,7 +27,7 @@ func TestNotes(t *testing.T) {
 			Metadata: map[string]any{"from": "Ann", "relation": "works_at", "to": "Acme"},
 		}},
 	} {
-		if got, err := mcpmemory.Notes([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := MCPNotes([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", line, got, err)
 		}
 	}
@@ -43,7 +41,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		`{"type":"entity","name":"a","name":1}`:     "",
 		`{"type":"entity","observations":"a word"}`: "",
 	} {
-		got, err := mcpmemory.Notes([]byte(line))
+		got, err := MCPNotes([]byte(line))
 		if err == nil || want != "" && err.Error() != want {
 			t.Errorf("%s: %+v, %v; want %s", line, got, err, want)
 		}

@@ -1,6 +1,4 @@
-// Package maturity rates rules by how often they helped and did harm. It is pure: it says
-// which step follows, and the caller writes it down.
-package maturity
+package lifecycle
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package maturity
+package lifecycle
 
 import (
 	"math"

@@ -1,10 +1,8 @@
-package decay_test
+package lifecycle
 
 import (
 	"math"
 	"testing"
-
-	"github.com/loci-memory/loci/internal/decay"
 )
 
 func TestLeft(t *testing.T) {
@@ -16,7 +14,7 @@ func TestLeft(t *testing.T) {
 	}{
 		{1, 0.1, 0, 1}, {1, 0.1, -day, 1}, {0.5, 0, 1000 * day, 0.5}, {1, 0.1, 10 * day, 1 / math.E},
 	} {
-		if got := decay.Left(c.confidence, c.rate, c.ms); math.Abs(got-c.want) > 1e-12 {
+		if got := Left(c.confidence, c.rate, c.ms); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -26,8 +24,8 @@ func TestLeft(t *testing.T) {
 func TestFirstBelowIsExact(t *testing.T) {
 	for _, rate := range []float64{0.002, 0.008, 0.03, 0.1, 3000} {
 		for _, confidence := range []float64{0.05, 0.2, 0.31, 0.9, 1} {
-			ms := decay.FirstBelow(confidence, rate, 0.05)
-			if decay.Left(confidence, rate, ms) >= 0.05 || ms > 0 && decay.Left(confidence, rate, ms-1) < 0.05 {
+			ms := FirstBelow(confidence, rate, 0.05)
+			if Left(confidence, rate, ms) >= 0.05 || ms > 0 && Left(confidence, rate, ms-1) < 0.05 {
 				t.Errorf("%v at %v: %d ms", confidence, rate, ms)
 			}
 		}
