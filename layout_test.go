@@ -32,8 +32,8 @@ const module = "github.com/loci-memory/loci"
 var mayImport = map[string][]string{
 	"": {
 		"internal/attribute", "internal/caller", "internal/condition", "internal/cores", "internal/embedcall",
-		"internal/fence", "internal/fit", "internal/generation", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/leg", "internal/lesson",
-		"internal/lifecycle",
+		"internal/fence", "internal/fit", "internal/generation", "internal/intake", "internal/jsonform", "internal/jsonguard", "internal/label", "internal/leg",
+		"internal/lesson", "internal/lifecycle",
 		"internal/patience", "internal/quota", "internal/rank", "internal/retrieval", "internal/seal", "internal/secret",
 		"internal/sequence", "internal/shown", "internal/turn", "internal/when",
 	},
