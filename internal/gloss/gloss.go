@@ -129,15 +129,19 @@ func best(words, codes []string) (l *lexicon, means []meaning, most int) {
 	for i, w := range words {
 		hashes[i] = hashOf(w)
 	}
+	var spare []meaning // of one that knew fewer
 	for _, code := range codes {
-		known, looked, in := 0, make([]meaning, len(words)), lexicons[code]
+		known, looked, in := 0, spare, lexicons[code]
+		if looked == nil {
+			looked = make([]meaning, len(words))
+		}
 		for i, w := range words {
 			if looked[i] = in.lookHashed(w, hashes[i]); looked[i].english != "" {
 				known++
 			}
 		}
-		if known > most {
-			l, means, most = lexicons[code], looked, known
+		if spare = looked; known > most {
+			l, spare, means, most = in, means, looked, known
 		}
 	}
 	return l, means, most
@@ -259,6 +263,7 @@ func (r *reader) readLatin(text string, codes []string) {
 	}
 	words := latinWords(retrieval.FoldWords(text))
 	l, means, _ := best(words, codes)
+	r.words = slices.Grow(r.words, len(words))
 	for at := 0; at < len(words); {
 		rest := words[at:]
 		if r.asked {
