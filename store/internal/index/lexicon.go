@@ -59,7 +59,7 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 	l.sequence = l.sequence[:0]
 	retrieval.Analyze(text, func(t retrieval.Token) {
 		reader.Read(&t)
-		l.ahead = append(l.ahead, ahead{t.Text, hashOf(t.Text), t.Kind.HasPosition()})
+		l.ahead = append(l.ahead, ahead{spelling: t.Text, hash: hashOf(t.Text), placed: t.Kind.HasPosition()})
 		if len(l.ahead) == mostAhead {
 			length += l.takeAhead(number)
 		}
@@ -77,7 +77,8 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 type ahead struct {
 	spelling string
 	hash     uint32
-	placed   bool // it has a position
+	placed   bool   // it has a position
+	likely   uint32 // the number of the word that has its hash, with 1 added; 0: none has
 }
 
 // mostAhead is how many words are looked up together. Where each lies in a large table is read from memory, which takes
@@ -86,14 +87,13 @@ const mostAhead = 32
 
 // takeAhead takes in the words that are not looked up yet, and returns how many count for the passage's length.
 func (l *lexicon) takeAhead(number uint32) (length uint32) {
-	l.touched = 0 // kept, so that no compiler leaves the reading out
-	for i := range l.ahead {
-		l.touched += l.spellings.touch(l.ahead[i].hash)
-		l.touched += l.terms.touch(l.ahead[i].hash) // mostly a word that is new is its own term
-	}
+	l.touchAhead()
 	for i := range l.ahead {
 		a := &l.ahead[i]
-		n := l.word(a.spelling, a.hash)
+		n := a.likely - 1
+		if a.likely == 0 || l.vocabulary.at(n).spelling != a.spelling {
+			n = l.word(a.spelling, a.hash)
+		}
 		w := l.vocabulary.at(n)
 		w.uses++
 		l.post(w.term, number)
@@ -108,6 +108,38 @@ func (l *lexicon) takeAhead(number uint32) (length uint32) {
 	clear(l.ahead) // their text must not be kept
 	l.ahead = l.ahead[:0]
 	return length
+}
+
+// touchAhead reads all that taking in the next words will read, step by step: what one step reads of a word says where
+// the next one reads.
+func (l *lexicon) touchAhead() {
+	touched := uint32(0)
+	for i := range l.ahead {
+		a := &l.ahead[i]
+		a.likely = l.spellings.likely(a.hash)
+		if !isStem(a.spelling) { // mostly a word that is new is its own term
+			touched += l.terms.touch(a.hash)
+		}
+	}
+	for i := range l.ahead {
+		if n := l.ahead[i].likely; n > 0 {
+			touched += l.vocabulary.at(n - 1).uses
+		}
+	}
+	for i := range l.ahead {
+		if n := l.ahead[i].likely; n > 0 {
+			w := l.vocabulary.at(n - 1)
+			touched += uint32(w.spelling[0]) + l.listed.at(w.term).holders
+		}
+	}
+	for i := range l.ahead {
+		if n := l.ahead[i].likely; n > 0 {
+			if list := l.listed.at(l.vocabulary.at(n - 1).term).postings; len(list) > 0 {
+				touched += list[len(list)-1].Count
+			}
+		}
+	}
+	l.touched = touched // kept, so that no compiler leaves the reading out
 }
 
 // adoptText takes in the words of a passage with a number higher than those before.
