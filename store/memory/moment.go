@@ -132,25 +132,18 @@ type head struct {
 	moment moment
 }
 
-// begin goes to the first moment behind a place; nil: to the first one.
+// begin goes to a moment with which what is behind a place begins, or to the one before that; nil: to the first one.
 func (h *head) begin(after *page.Record, order loci.Order) (ok bool) {
 	oldest := order == loci.OldestFirst
+	if after != nil {
+		ok = h.at.Seek(moment{createdAt: after.CreatedAt, id: after.ID})
+	}
 	switch {
-	case after == nil && oldest:
+	case ok:
+	case oldest: // all are behind the place
 		ok = h.at.Last()
 	case after == nil:
 		ok = h.at.First()
-	default:
-		from := moment{createdAt: after.CreatedAt, id: after.ID}
-		if ok = h.at.Seek(from); !ok && oldest { // all are before it
-			ok = h.at.Last()
-		}
-		for ok { // at most twice: what is not behind it in the order is at it, or next to it
-			if h.moment = h.at.Item(); (h.moment.inTime(&from) > 0) != oldest && h.moment.inTime(&from) != 0 {
-				return true
-			}
-			ok = h.step(oldest)
-		}
 	}
 	if ok {
 		h.moment = h.at.Item()
