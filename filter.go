@@ -139,7 +139,8 @@ func (w Where) NeedsText(r *Record) bool {
 
 // Match reports whether a record's attributes meet the condition.
 func (w Where) Match(r *Record) bool {
-	if has := w.Member == "" || attribute.Has(r.Body, w.Member); !has || len(w.conditions) == 0 || w.sieve.Denies(r.Attributes) {
+	has := w.Member == "" || attribute.Has(r.Body, w.Member)
+	if !has || len(w.conditions) == 0 || w.sieve.Denies(r.Attributes) {
 		return has && len(w.conditions) == 0
 	}
 	doc, err := attribute.Some(r.Attributes, w.conditions.Ask)

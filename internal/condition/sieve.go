@@ -21,7 +21,7 @@ type ranged struct {
 	text   []byte
 }
 
-// Sieve is that of a trace, but for its tags and its member; nil: it denies nothing.
+// Sieve is that of a trace, without its tags and its member; nil: it denies nothing.
 func (t Trace) Sieve() *Sieve {
 	s, told := Sieve{}, map[string]bool{} // by ranges
 	for _, r := range t.Ranges {

@@ -15,7 +15,9 @@ import (
 
 // laneRecord is one of many with few times, namespaces and kinds.
 func laneRecord(n int, namespace string, kind loci.Kind, at int64) loci.Record {
-	r := loci.Record{Kind: kind, Namespace: loci.Namespace{namespace}, Version: 1, Live: true, CreatedAt: time.UnixMilli(at).UTC()}
+	r := loci.Record{
+		Kind: kind, Namespace: loci.Namespace{namespace}, Version: 1, Live: true, CreatedAt: time.UnixMilli(at).UTC(),
+	}
 	binary.BigEndian.PutUint64(r.ID[8:], uint64(n+1))
 	return r
 }

@@ -54,7 +54,8 @@ func TestWordsOfOneHash(t *testing.T) {
 		return append(numbers, l.sequence...)
 	}
 	first, second := take(0, "walrus", "otter", "walrus"), take(1, "otter", "heron", "walrus")
-	if first[0] == first[1] || first[0] != first[2] || second[0] != first[1] || second[2] != first[0] || second[1] <= first[1] {
+	again := first[0] == first[2] && second[0] == first[1] && second[2] == first[0]
+	if first[0] == first[1] || !again || second[1] <= first[1] {
 		t.Errorf("the words are %v and %v", first, second)
 	}
 	for n, want := range map[uint32]string{first[0]: "walrus", first[1]: "otter", second[1]: "heron"} {
