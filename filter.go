@@ -111,6 +111,7 @@ func (f *Filter) Covers(n Namespace) bool {
 type Where struct {
 	Member     string // the body has this member, of a plain name; "": any
 	conditions condition.Set
+	sieve      *condition.Sieve
 }
 
 // MaxConditions bounds the values in a filter, at all levels together.
@@ -123,7 +124,7 @@ func ParseWhere(filter map[string]any) (Where, error) {
 	if err != nil {
 		return Where{}, Errorf(Invalid, "%s", err)
 	}
-	return Where{conditions: set}, nil
+	return Where{conditions: set, sieve: set.Trace(nil, "subject", "predicate", attribute.Content).Sieve()}, nil
 }
 
 // IsZero reports whether the condition always holds.
@@ -138,8 +139,9 @@ func (w Where) NeedsText(r *Record) bool {
 
 // Match reports whether a record's attributes meet the condition.
 func (w Where) Match(r *Record) bool {
-	if has := w.Member == "" || attribute.Has(r.Body, w.Member); !has || len(w.conditions) == 0 {
-		return has
+	has := w.Member == "" || attribute.Has(r.Body, w.Member)
+	if !has || len(w.conditions) == 0 || w.sieve.Denies(r.Attributes) {
+		return has && len(w.conditions) == 0
 	}
 	doc, err := attribute.Some(r.Attributes, w.conditions.Ask)
 	if err != nil {

@@ -299,3 +299,23 @@ func TestTraceOfAMember(t *testing.T) {
 		}
 	}
 }
+
+// A record that cannot meet a condition is told by the bytes of its attributes: its JSON is not read.
+func TestWhatCannotBeSelectedIsNotRead(t *testing.T) {
+	r := loci.Record{Kind: loci.KindFact, Attributes: json.RawMessage(`{"colour":"red","n":17,"name":"a longer text beside it"}`)}
+	for _, filter := range []map[string]any{
+		{"colour": "blue"}, {"n": -1}, {"n": map[string]any{"$gt": 20}}, {"size": "red"}, {"name": map[string]any{"$lt": "a"}},
+	} {
+		where, err := loci.ParseWhere(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			if where.Match(&r) {
+				t.Errorf("%v selects %s", filter, r.Attributes)
+			}
+		}); n > 0 {
+			t.Errorf("%v is looked for in JSON: %v allocations", filter, n)
+		}
+	}
+}

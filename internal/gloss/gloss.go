@@ -87,23 +87,61 @@ func likely(folded string, english func(word string) bool) []string {
 const mostLikely = 16
 
 // latinWords are the words of a folded text.
-func latinWords(folded string) []string {
-	return strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+func latinWords(folded string) (words []string) {
+	begin := -1
+	for at := 0; at < len(folded); {
+		r, size := rune(folded[at]), 1
+		within := r < utf8.RuneSelf && inWord[r]
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(folded[at:])
+			within = unicode.IsLetter(r) || unicode.IsDigit(r)
+		}
+		switch {
+		case within && begin < 0:
+			begin = at
+		case !within && begin >= 0:
+			if words == nil { // words have six letters or so
+				words = make([]string, 0, 1+(len(folded)-begin)/7)
+			}
+			words, begin = append(words, folded[begin:at]), -1
+		}
+		at += size
+	}
+	if begin >= 0 {
+		words = append(words, folded[begin:])
+	}
+	return words
 }
+
+// inWord says which characters of ASCII are letters and digits. Package strings asks tables of Unicode for each.
+var inWord = func() (in [utf8.RuneSelf]bool) {
+	for r := range in {
+		in[r] = unicode.IsLetter(rune(r)) || unicode.IsDigit(rune(r))
+	}
+	return in
+}()
 
 // best is the lexicon of those of some languages that knows most of some words, what each means there, and how many
 // it knows.
 func best(words, codes []string) (l *lexicon, means []meaning, most int) {
 	most = -1
+	hashes := make([]uint64, len(words)) // the same in all languages
+	for i, w := range words {
+		hashes[i] = hashOf(w)
+	}
+	var spare []meaning // of one that knew fewer
 	for _, code := range codes {
-		known, looked := 0, make([]meaning, len(words))
+		known, looked, in := 0, spare, lexicons[code]
+		if looked == nil {
+			looked = make([]meaning, len(words))
+		}
 		for i, w := range words {
-			if looked[i] = lexicons[code].look(w); looked[i].english != "" {
+			if looked[i] = in.lookHashed(w, hashes[i]); looked[i].english != "" {
 				known++
 			}
 		}
-		if known > most {
-			l, means, most = lexicons[code], looked, known
+		if spare = looked; known > most {
+			l, spare, means, most = in, means, looked, known
 		}
 	}
 	return l, means, most
@@ -225,6 +263,7 @@ func (r *reader) readLatin(text string, codes []string) {
 	}
 	words := latinWords(retrieval.FoldWords(text))
 	l, means, _ := best(words, codes)
+	r.words = slices.Grow(r.words, len(words))
 	for at := 0; at < len(words); {
 		rest := words[at:]
 		if r.asked {

@@ -120,7 +120,8 @@ func (l *lexicon) makeSlots() []uint32 {
 	slots := make([]uint32, 1<<bits.Len(uint(n+n/2)))
 	for i := range n {
 		key, _ := l.line(i)
-		at, tag := l.slot(strings.CutPrefix(key, stemMark))
+		word, isStem := strings.CutPrefix(key, stemMark)
+		at, tag := slotOf(hashOf(word), isStem)
 		for ; slots[at&(len(slots)-1)] != 0; at++ {
 		}
 		slots[at&(len(slots)-1)] = tag<<indexBits | uint32(i+1)
@@ -128,9 +129,11 @@ func (l *lexicon) makeSlots() []uint32 {
 	return slots
 }
 
-// slot is where to look for a word, or for a stem, and what tells it from most others that lie there.
-func (l *lexicon) slot(word string, isStem bool) (at int, tag uint32) {
-	hash := maphash.String(seed, word)
+// hashOf is what the tables know a word by, or a stem.
+func hashOf(word string) uint64 { return maphash.String(seed, word) }
+
+// slotOf is where to look for a word of a hash, or for a stem, and what tells it from most others that lie there.
+func slotOf(hash uint64, isStem bool) (at int, tag uint32) {
 	at, tag = int(hash>>32), uint32(hash&(1<<(32-indexBits-1)-1))<<1
 	if isStem {
 		return at, tag | 1
@@ -180,8 +183,8 @@ func (l *lexicon) last(in span, text string) (key, english string) {
 	return key, english
 }
 
-// mean is what a word of the table means, or a stem.
-func (l *lexicon) mean(word string, isStem bool) string {
+// mean is what a word of the table with a hash means, or a stem.
+func (l *lexicon) mean(word string, hash uint64, isStem bool) string {
 	if l.asked.Load() < enough {
 		l.asked.Add(1)
 		if isStem {
@@ -193,7 +196,7 @@ func (l *lexicon) mean(word string, isStem bool) string {
 		return ""
 	}
 	slots := l.slots()
-	for at, tag := l.slot(word, isStem); ; at++ {
+	for at, tag := slotOf(hash, isStem); ; at++ {
 		slot := slots[at&(len(slots)-1)]
 		if slot == 0 {
 			return ""
@@ -219,12 +222,18 @@ type meaning struct{ english, stem string }
 func (l *lexicon) find(word string) string { return l.look(word).english }
 
 // look is find, and what it took.
-func (l *lexicon) look(word string) meaning {
-	if english := l.mean(word, false); english != "" {
+func (l *lexicon) look(word string) meaning { return l.lookHashed(word, hashOf(word)) }
+
+// lookHashed is look of a word that has a hash.
+func (l *lexicon) lookHashed(word string, hash uint64) meaning {
+	if english := l.mean(word, hash, false); english != "" {
 		return meaning{english: english}
 	}
 	stem := l.stem(word)
-	if english := l.mean(stem, true); english != "" || l.code != retrieval.Arabic {
+	if stem != word {
+		hash = hashOf(stem)
+	}
+	if english := l.mean(stem, hash, true); english != "" || l.code != retrieval.Arabic {
 		return meaning{english, stem}
 	}
 	// What somebody does begins by who does it. Lists have the form of "he".

@@ -285,10 +285,10 @@ func (t *tokenizer) stems(lower string) {
 	if len(t.languages) == 0 || !hasStem(lower) {
 		return
 	}
-	small := smallMask(lower)
+	small, hash := smallMask(lower), stemHash(lower)
 	for _, l := range t.languages {
 		if small&(1<<l) == 0 {
-			t.emit(languageStem(lower, l), Inflected)
+			t.emit(languageStem(hash, lower, l), Inflected)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func StemIn(code, word string) string {
 // too, are so there: they tell no language.
 func SmallIn(code, word string) bool {
 	if l := slices.Index(latinCodes, code); l >= 0 {
-		return languages[l].stop[word] || asking[word] || stopWords[word]
+		return smallLatin.may(word) && (languages[l].stop[word] || asking[word] || stopWords[word])
 	}
 	return smallOfScripts[word]
 }
@@ -76,3 +76,12 @@ func SmallIn(code, word string) bool {
 // SmallCharacters tells which characters of a run of Chinese, Japanese or Korean ones carry no meaning of their own: particles, pronouns,
 // words of questions. nil: none.
 func SmallCharacters(run string) []bool { return functionCharacters(run) }
+
+// smallLatin tells of most words that they are in none of the lists of SmallIn.
+var smallLatin = func() *glance {
+	g := glanceOf(asking, stopWords)
+	for i := range languages {
+		g.add(glanceOf(languages[i].stop))
+	}
+	return g
+}()

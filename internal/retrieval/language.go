@@ -204,12 +204,12 @@ func stemIn(word string, l int) string {
 	if !hasStem(word) || languages[l].stop[word] {
 		return ""
 	}
-	return languageStem(word, l)
+	return languageStem(stemHash(word), word, l)
 }
 
-// languageStem is stemIn of a word that has one.
-func languageStem(word string, l int) string {
-	return cachedStem(languages[l].mark, word, markedStems[l])
+// languageStem is stemIn of a word that has one, and a hash.
+func languageStem(hash uint64, word string, l int) string {
+	return cachedStemOf(hash, languages[l].mark, word, markedStems[l])
 }
 
 // markedStems are what make the stems of each language, led by its mark.

@@ -215,8 +215,8 @@ func remembered() (n int) {
 	}
 	for i := range places {
 		if block := places[i].Load(); block != nil {
-			for j := range block {
-				if block[j].stem.Load() != nil {
+			for j := range block.stems {
+				if block.stems[j].Load() != nil {
 					n++
 				}
 			}

@@ -185,7 +185,7 @@ func (d *tenant) erase(id loci.ID) {
 	old := d.records[id]
 	d.held.Remove(old.Sizes())
 	d.unslot(&old.Record)
-	d.moments.Delete(momentOf(&old.Record))
+	d.leaveLane(old)
 	delete(d.records, id)
 	mark := d.names.Mark(old.Namespace)
 	if d.places[mark].records--; d.places[mark].records == 0 {
@@ -239,11 +239,11 @@ func (d *tenant) put(p *loci.Put) {
 	}
 	if old := d.records[next.ID]; old != nil {
 		d.held.Remove(old.Sizes())
-		d.moments.Delete(momentOf(&old.Record))
+		d.leaveLane(old)
 	}
 	d.held.Add(next.Sizes())
 	d.records[next.ID] = next
-	d.moments.Set(momentOf(&next.Record))
+	d.joinLane(next)
 	if next.Slot != "" {
 		d.slots.Set(slotOf(&next.Record))
 	}

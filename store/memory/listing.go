@@ -92,8 +92,8 @@ func (d *tenant) candidates(f *loci.Filter) iter.Seq[*stored] {
 		return d.inSlots(f, f.Slots, false)
 	}
 	return func(yield func(*stored) bool) {
-		for _, key := range d.reach(f) {
-			for r := range d.inNamespace(key) {
+		for _, l := range d.reach(f) {
+			for r := range l.newestFirst() {
 				if !yield(r) {
 					return
 				}

@@ -35,10 +35,10 @@ var _ loci.Store = (*Store)(nil)
 type tenant struct {
 	mu      sync.RWMutex
 	records map[loci.ID]*stored
-	held    loci.Holding          // by all records
-	moments *btree.BTreeG[moment] // of all records, in order of namespace and time
-	slots   *btree.BTreeG[slot]   // in order of namespace, kind and slot
-	events  []loci.Event          // without the names of their namespaces
+	held    loci.Holding         // by all records
+	lanes   *btree.BTreeG[*lane] // in order of namespace and kind
+	slots   *btree.BTreeG[slot]  // in order of namespace, kind and slot
+	events  []loci.Event         // without the names of their namespaces
 	places  map[loci.Mark]*place
 	names   loci.NameKey
 	about   map[loci.ID][]int // places in events, by entity
@@ -81,7 +81,7 @@ func (s slot) before(o slot) bool {
 func newTenant() *tenant {
 	return &tenant{
 		records: map[loci.ID]*stored{},
-		moments: ordered(moment.before),
+		lanes:   ordered((*lane).before),
 		slots:   ordered(slot.before),
 		about:   map[loci.ID][]int{},
 		places:  map[loci.Mark]*place{},

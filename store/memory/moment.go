@@ -11,102 +11,113 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/page"
+	"github.com/tidwall/btree"
 )
 
-// A moment is where a record is in the lists by time of its namespace, which are newest first.
-type moment struct {
+// A lane is the records of a kind in a namespace. What asks for one kind does not look at those of others.
+type lane struct {
 	namespace string
+	kind      loci.Kind
+	records   *btree.BTreeG[moment] // newest first
+}
+
+func (l *lane) before(o *lane) bool {
+	return cmp.Or(strings.Compare(l.namespace, o.namespace), strings.Compare(string(l.kind), string(o.kind))) < 0
+}
+
+// A moment is where a record is in the list of its lane. The record is at hand there: to look for each by its id takes
+// longer than what is asked of it.
+type moment struct {
 	createdAt time.Time
 	id        loci.ID
+	record    *stored
 }
 
-func momentOf(r *loci.Record) moment { return moment{r.Namespace.Key(), r.CreatedAt, r.ID} }
+func momentOf(r *stored) moment { return moment{r.CreatedAt, r.ID, r} }
 
-// first and last are before and behind all moments of a namespace.
-func first(namespace string) moment {
-	return moment{namespace: namespace, createdAt: time.Unix(1<<40, 0)}
-}
-func last(namespace string) moment {
-	return moment{namespace: namespace, createdAt: time.Unix(-1<<40, 0)}
-}
-
-func (m moment) before(o moment) bool {
-	return cmp.Or(strings.Compare(m.namespace, o.namespace), m.inTime(&o)) < 0
-}
+func (m moment) before(o moment) bool { return m.inTime(&o) < 0 }
 
 func (m *moment) inTime(o *moment) int {
 	return cmp.Or(o.createdAt.Compare(m.createdAt), bytes.Compare(m.id[:], o.id[:]))
 }
 
-// next is the moment that follows another one in its namespace, in an order by time.
-func (d *tenant) next(m moment, order loci.Order) (found moment, ok bool) {
-	look := func(o moment) bool {
-		if o.namespace == m.namespace && o.inTime(&m) == 0 {
-			return true // the one that is followed
-		}
-		found, ok = o, o.namespace == m.namespace
-		return false
-	}
-	if order == loci.OldestFirst {
-		d.moments.Descend(m, look)
+// joinLane puts a record into its lane.
+func (d *tenant) joinLane(r *stored) {
+	l := &lane{namespace: r.Namespace.Key(), kind: r.Kind}
+	if there, ok := d.lanes.Get(l); ok {
+		l = there
 	} else {
-		d.moments.Ascend(m, look)
+		l.records = ordered(moment.before)
+		d.lanes.Set(l)
 	}
-	return found, ok
+	l.records.Set(momentOf(r))
 }
 
-// reach lists the keys of the namespaces with records that a filter reaches, in order. It costs these, and not
-// their records.
-func (d *tenant) reach(f *loci.Filter) (keys []string) {
+// leaveLane takes a record out of its lane.
+func (d *tenant) leaveLane(r *stored) {
+	l, _ := d.lanes.Get(&lane{namespace: r.Namespace.Key(), kind: r.Kind})
+	if l.records.Delete(momentOf(r)); l.records.Len() == 0 {
+		d.lanes.Delete(l)
+	}
+}
+
+// reach lists the lanes that a filter reaches, in order. It costs these, and not their records.
+func (d *tenant) reach(f *loci.Filter) (lanes []*lane) {
 	for _, n := range f.Within {
 		below := n.Key()
-		for from, more := first(below), true; more; {
-			more = false
-			d.moments.Ascend(from, func(m moment) bool {
-				if m.namespace == below || !f.Exact && strings.HasPrefix(m.namespace, below) {
-					keys = append(keys, m.namespace)
-					from, more = last(m.namespace), !f.Exact
-				}
+		d.lanes.Ascend(&lane{namespace: below}, func(l *lane) bool {
+			if l.namespace != below && (f.Exact || !strings.HasPrefix(l.namespace, below)) {
 				return false
-			})
+			}
+			if len(f.Kinds) == 0 || slices.Contains(f.Kinds, l.kind) {
+				lanes = append(lanes, l)
+			}
+			return true
+		})
+	}
+	if len(f.Within) > 1 { // one may be in another
+		slices.SortFunc(lanes, func(a, b *lane) int {
+			return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(string(a.kind), string(b.kind)))
+		})
+		lanes = slices.Compact(lanes)
+	}
+	return lanes
+}
+
+// newestFirst yields the records of a lane.
+func (l *lane) newestFirst() iter.Seq[*stored] {
+	return func(yield func(*stored) bool) {
+		l.records.Scan(func(m moment) bool { return yield(m.record) })
+	}
+}
+
+// holds reports whether a lane has a record that a filter selects.
+func (l *lane) holds(f *loci.Filter) bool {
+	for r := range l.newestFirst() {
+		if f.Selects(&r.Record) {
+			return true
 		}
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return false
 }
 
-// inNamespace yields the records of a namespace, newest first.
-func (d *tenant) inNamespace(key string) iter.Seq[*stored] {
-	return func(yield func(*stored) bool) {
-		d.moments.Ascend(first(key), func(m moment) bool { return m.namespace == key && yield(d.records[m.id]) })
-	}
-}
-
-// inTime yields the records of all namespaces that a filter reaches, from a place on, in an order by time. What comes
-// next is the first of the next ones of each namespace.
+// inTime yields the records of all lanes that a filter reaches, from a place on, in an order by time. What comes next
+// is the first of the next ones of each lane.
 func (d *tenant) inTime(f *loci.Filter, after *page.Record, order loci.Order) iter.Seq[*stored] {
 	return func(yield func(*stored) bool) {
 		heads := &heads{order: order}
-		for _, key := range d.reach(f) {
-			from := first(key)
-			if order == loci.OldestFirst {
-				from = last(key)
-			}
-			if after != nil {
-				from = moment{key, after.CreatedAt, after.ID}
-			}
-			if m, ok := d.next(from, order); ok {
-				heads.all = append(heads.all, m)
+		for _, l := range d.reach(f) {
+			if h := (&head{at: l.records.Iter()}); h.begin(after, order) {
+				heads.all = append(heads.all, h)
 			}
 		}
 		heap.Init(heads)
 		for len(heads.all) > 0 {
-			m := heads.all[0]
-			if !yield(d.records[m.id]) {
+			h := heads.all[0]
+			if !yield(h.moment.record) {
 				return
 			}
-			if following, ok := d.next(m, order); ok {
-				heads.all[0] = following
+			if h.follow(order) {
 				heap.Fix(heads, 0)
 			} else {
 				heap.Pop(heads)
@@ -115,23 +126,63 @@ func (d *tenant) inTime(f *loci.Filter, after *page.Record, order loci.Order) it
 	}
 }
 
-// heads is a heap of the next moment of each namespace.
+// A head is the next moment of a lane.
+type head struct {
+	at     btree.IterG[moment]
+	moment moment
+}
+
+// begin goes to a moment with which what is behind a place begins, or to the one before that; nil: to the first one.
+func (h *head) begin(after *page.Record, order loci.Order) (ok bool) {
+	oldest := order == loci.OldestFirst
+	if after != nil {
+		ok = h.at.Seek(moment{createdAt: after.CreatedAt, id: after.ID})
+	}
+	switch {
+	case ok:
+	case oldest: // all are behind the place
+		ok = h.at.Last()
+	case after == nil:
+		ok = h.at.First()
+	}
+	if ok {
+		h.moment = h.at.Item()
+	}
+	return ok
+}
+
+// follow goes on to the next moment.
+func (h *head) follow(order loci.Order) bool {
+	if !h.step(order == loci.OldestFirst) {
+		return false
+	}
+	h.moment = h.at.Item()
+	return true
+}
+
+func (h *head) step(back bool) bool {
+	if back {
+		return h.at.Prev()
+	}
+	return h.at.Next()
+}
+
+// heads is a heap of the next moment of each lane.
 type heads struct {
-	all   []moment
+	all   []*head
 	order loci.Order
 }
 
 func (h *heads) Len() int      { return len(h.all) }
 func (h *heads) Swap(i, j int) { h.all[i], h.all[j] = h.all[j], h.all[i] }
-func (h *heads) Push(m any)    { h.all = append(h.all, m.(moment)) }
+func (h *heads) Push(m any)    { h.all = append(h.all, m.(*head)) }
 
 func (h *heads) Less(i, j int) bool {
-	return (h.all[i].inTime(&h.all[j]) < 0) != (h.order == loci.OldestFirst)
+	return (h.all[i].moment.inTime(&h.all[j].moment) < 0) != (h.order == loci.OldestFirst)
 }
 
 func (h *heads) Pop() any {
 	end := len(h.all) - 1
-	m := h.all[end]
 	h.all = h.all[:end]
-	return m
+	return nil
 }

@@ -94,26 +94,23 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, f loci.Filter) ([
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	var out []loci.Namespace
+	keys := map[string]bool{}
 	if sought(&f) {
-		keys := map[string]bool{}
 		for r := range data.candidates(&f) {
 			if f.Selects(&r.Record) {
 				keys[r.Namespace.Key()] = true
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			out = append(out, loci.NamespaceFromKey(key))
-		}
-		return out, nil
-	}
-	for _, key := range data.reach(&f) {
-		for r := range data.inNamespace(key) {
-			if f.Selects(&r.Record) {
-				out = append(out, loci.NamespaceFromKey(key))
-				break
+	} else {
+		for _, l := range data.reach(&f) {
+			if !keys[l.namespace] && l.holds(&f) {
+				keys[l.namespace] = true
 			}
 		}
+	}
+	var out []loci.Namespace
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		out = append(out, loci.NamespaceFromKey(key))
 	}
 	return out, nil
 }

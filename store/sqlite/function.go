@@ -1,14 +1,13 @@
 package sqlite
 
 import (
-	"bytes"
 	"database/sql/driver"
 	"fmt"
-	"strconv"
 	"sync"
 	"unsafe"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/condition"
 	"modernc.org/libc"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -52,52 +51,9 @@ func rangedStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 	if known && named {
 		text, _ := row.bytes(3)
 		bound, number := row.number(3)
-		if !mayRange(attributes, key, least != 0, number, bound, text) {
+		if !condition.MayRange(attributes, key, least != 0, number, bound, text) {
 			may = 0
 		}
 	}
 	sqlite3.Xsqlite3_result_int(tls, call, may)
-}
-
-// mayRange reports whether a value of a quoted key may be in a range, with a bound that is a number or a text. It is sure
-// of what it denies alone: the key is there once, not as JSON could write it otherwise, with a value of the bound's kind
-// that is beyond it.
-func mayRange(attributes, key []byte, least, number bool, bound float64, text []byte) bool {
-	at := bytes.Index(attributes, key)
-	if at < 0 {
-		return bytes.IndexByte(attributes, '\\') >= 0
-	}
-	const space = " \t\r\n"
-	rest, colon := bytes.CutPrefix(bytes.TrimLeft(attributes[at+len(key):], space), []byte(":"))
-	if rest = bytes.TrimLeft(rest, space); !colon || len(rest) == 0 {
-		return true
-	}
-	beyond := !number && beyondText(rest, least, text) || number && beyondNumber(rest, least, bound)
-	return !beyond || bytes.Contains(attributes[at+len(key):], key) || bytes.IndexByte(attributes, '\\') >= 0
-}
-
-// beyondNumber reports whether the JSON of a value, with more behind it, is that of a number beyond a bound.
-func beyondNumber(rest []byte, least bool, bound float64) bool {
-	if rest[0] != '-' && (rest[0] < '0' || rest[0] > '9') {
-		return false
-	}
-	end := bytes.IndexAny(rest, ",}] \t\r\n")
-	if end < 0 {
-		return false
-	}
-	value, err := strconv.ParseFloat(string(rest[:end]), 64)
-	return err == nil && (least && value < bound || !least && value > bound)
-}
-
-// beyondText is beyondNumber for a text.
-func beyondText(rest []byte, least bool, bound []byte) bool {
-	if rest[0] != '"' {
-		return false
-	}
-	end := bytes.IndexByte(rest[1:], '"')
-	if end < 0 {
-		return false
-	}
-	order := bytes.Compare(rest[1:1+end], bound)
-	return least && order < 0 || !least && order > 0
 }

@@ -86,12 +86,12 @@ func sorted(n int, name func(uint32) string, used func(uint32) bool) (order, num
 
 func (f *freezer) spellings() {
 	var order []uint32
-	f.order, f.term = sorted(len(f.names), func(n uint32) string { return f.names[n] },
-		func(n uint32) bool { return f.holders[n] > 0 })
-	order, f.word = sorted(len(f.vocabulary), func(n uint32) string { return f.vocabulary[n].spelling },
-		func(n uint32) bool { return f.vocabulary[n].uses > 0 })
+	f.order, f.term = sorted(f.listed.len(), func(n uint32) string { return f.listed.at(n).name },
+		func(n uint32) bool { return f.listed.at(n).holders > 0 })
+	order, f.word = sorted(f.vocabulary.len(), func(n uint32) string { return f.vocabulary.at(n).spelling },
+		func(n uint32) bool { return f.vocabulary.at(n).uses > 0 })
 	for _, n := range order {
-		w := &f.vocabulary[n]
+		w := f.vocabulary.at(n)
 		f.data.Spellings = append(f.data.Spellings, segment.Spelling{Text: w.spelling, Term: f.term[w.term],
 			Stop: w.stop, Uses: w.uses, Mark: uint32(f.marks[n])})
 	}
@@ -99,7 +99,7 @@ func (f *freezer) spellings() {
 
 func (f *freezer) terms() {
 	for _, n := range f.order {
-		f.data.Terms = append(f.data.Terms, segment.Term{Name: f.names[n], Postings: f.postings[n]})
+		f.data.Terms = append(f.data.Terms, segment.Term{Name: f.listed.at(n).name, Postings: f.listed.at(n).postings})
 	}
 }
 

@@ -334,11 +334,11 @@ func (s *shard) sequenceFor(name string, old uint32, at map[uint32]uint32) uint3
 
 // wordLike returns the number of a word of another lexicon. It shares its text.
 func (l *lexicon) wordLike(from *shard, old uint32) uint32 {
-	w := from.vocabulary[old]
+	w := *from.vocabulary.at(old)
 	hash := hashOf(w.spelling)
 	if n, ok := l.findSpelling(hash, w.spelling); ok {
 		return n
 	}
-	w = word{spelling: w.spelling, term: l.term(from.names[w.term]), stop: w.stop}
+	w = word{spelling: w.spelling, term: l.term(from.listed.at(w.term).name), stop: w.stop}
 	return l.newWord(hash, w, from.marks[old])
 }

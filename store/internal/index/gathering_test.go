@@ -124,8 +124,8 @@ func TestErasedLeavesWhatIsGathered(t *testing.T) {
 		t.Fatal("it is not gathered")
 	}
 	x.Remove(r.Namespace.Key(), r.ID)
-	for _, w := range g.all.vocabulary {
-		if w.spelling == "wombat" {
+	for n := range uint32(g.all.vocabulary.len()) {
+		if g.all.vocabulary.at(n).spelling == "wombat" {
 			t.Error("its word is still there")
 		}
 	}

@@ -422,7 +422,7 @@ func TestRecordsWithoutTextTakeNoRoom(t *testing.T) {
 		x.Upsert(record(2, loci.Namespace{"u"}, fmt.Sprint("version ", i)), nil)
 	}
 	s := x.shards[key]
-	if len(s.entries) > 2100 || s.terms.used > 2100 || len(s.vocabulary) > 4200 || len(s.passages) > 2100 {
+	if len(s.entries) > 2100 || s.terms.used > 2100 || s.vocabulary.len() > 4200 || len(s.passages) > 2100 {
 		t.Errorf("%d entries, %d passages and %d terms for two records", len(s.entries), len(s.passages), s.terms.used)
 	}
 }

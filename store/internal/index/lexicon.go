@@ -12,14 +12,12 @@ import (
 // prefixes, and the terms they are searched by, with where these stand.
 type lexicon struct {
 	spellings  table            // of the vocabulary
-	vocabulary []word           // by number
+	vocabulary paged[word]      // by number
 	marks      []retrieval.Mark // of the words, for misspelt ones; see [search.mend]
 
-	terms    table       // of the names but for stems, which are found as spellings
-	names    []string    // by term
-	postings [][]posting // by term, ascending by passage; count 0 marks a removed one
-	holders  []uint32    // by term: passages alive that hold it
-	stemmed  bool        // see hasStems: one was, since it was made
+	terms   table       // of the names but for stems, which are found as spellings
+	listed  paged[term] // by number
+	stemmed bool        // see hasStems: one was, since it was made
 
 	tokens, posted int // how many words passages have, and postings the lists
 
@@ -40,6 +38,13 @@ type word struct {
 	stop     bool
 }
 
+// term is what words are searched by.
+type term struct {
+	name     string
+	postings []posting // ascending by passage; count 0 marks a removed one
+	holders  uint32    // passages alive that hold it
+}
+
 // A posting says how often a term stands in a passage.
 type posting = segment.Posting
 
@@ -54,7 +59,7 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 	l.sequence = l.sequence[:0]
 	retrieval.Analyze(text, func(t retrieval.Token) {
 		reader.Read(&t)
-		l.ahead = append(l.ahead, ahead{t.Text, hashOf(t.Text), t.Kind.HasPosition()})
+		l.ahead = append(l.ahead, ahead{spelling: t.Text, hash: hashOf(t.Text), placed: t.Kind.HasPosition()})
 		if len(l.ahead) == mostAhead {
 			length += l.takeAhead(number)
 		}
@@ -72,7 +77,8 @@ func (l *lexicon) addText(text string, number uint32) (words []uint32, length ui
 type ahead struct {
 	spelling string
 	hash     uint32
-	placed   bool // it has a position
+	placed   bool   // it has a position
+	likely   uint32 // the number of the word that has its hash, with 1 added; 0: none has
 }
 
 // mostAhead is how many words are looked up together. Where each lies in a large table is read from memory, which takes
@@ -81,14 +87,14 @@ const mostAhead = 32
 
 // takeAhead takes in the words that are not looked up yet, and returns how many count for the passage's length.
 func (l *lexicon) takeAhead(number uint32) (length uint32) {
-	l.touched = 0 // kept, so that no compiler leaves the reading out
-	for i := range l.ahead {
-		l.touched += l.spellings.touch(l.ahead[i].hash)
-	}
+	l.touchAhead()
 	for i := range l.ahead {
 		a := &l.ahead[i]
-		n := l.word(a.spelling, a.hash)
-		w := &l.vocabulary[n]
+		n := a.likely - 1
+		if a.likely == 0 || l.vocabulary.at(n).spelling != a.spelling {
+			n = l.word(a.spelling, a.hash)
+		}
+		w := l.vocabulary.at(n)
 		w.uses++
 		l.post(w.term, number)
 		switch {
@@ -104,11 +110,43 @@ func (l *lexicon) takeAhead(number uint32) (length uint32) {
 	return length
 }
 
+// touchAhead reads all that taking in the next words will read, step by step: what one step reads of a word says where
+// the next one reads.
+func (l *lexicon) touchAhead() {
+	touched := uint32(0)
+	for i := range l.ahead {
+		a := &l.ahead[i]
+		a.likely = l.spellings.likely(a.hash)
+		if !isStem(a.spelling) { // mostly a word that is new is its own term
+			touched += l.terms.touch(a.hash)
+		}
+	}
+	for i := range l.ahead {
+		if n := l.ahead[i].likely; n > 0 {
+			touched += l.vocabulary.at(n - 1).uses
+		}
+	}
+	for i := range l.ahead {
+		if n := l.ahead[i].likely; n > 0 {
+			w := l.vocabulary.at(n - 1)
+			touched += uint32(w.spelling[0]) + l.listed.at(w.term).holders
+		}
+	}
+	for i := range l.ahead {
+		if n := l.ahead[i].likely; n > 0 {
+			if list := l.listed.at(l.vocabulary.at(n - 1).term).postings; len(list) > 0 {
+				touched += list[len(list)-1].Count
+			}
+		}
+	}
+	l.touched = touched // kept, so that no compiler leaves the reading out
+}
+
 // adoptText takes in the words of a passage with a number higher than those before.
 func (l *lexicon) adoptText(words []uint32, number uint32) {
 	l.tokens += len(words)
 	for _, n := range words {
-		w := &l.vocabulary[n&^overlaid]
+		w := l.vocabulary.at(n &^ overlaid)
 		w.uses++
 		l.post(w.term, number)
 	}
@@ -136,13 +174,13 @@ func (l *lexicon) word(spelling string, hash uint32) uint32 {
 
 // findSpelling is the number of a spelling with a hash.
 func (l *lexicon) findSpelling(hash uint32, spelling string) (number uint32, ok bool) {
-	return l.spellings.find(hash, func(n uint32) bool { return l.vocabulary[n].spelling == spelling })
+	return l.spellings.find(hash, func(n uint32) bool { return l.vocabulary.at(n).spelling == spelling })
 }
 
 // newWord takes in a word that the lexicon lacks.
 func (l *lexicon) newWord(hash uint32, w word, mark retrieval.Mark) uint32 {
-	n := uint32(len(l.vocabulary))
-	l.vocabulary = append(l.vocabulary, w)
+	n := uint32(l.vocabulary.len())
+	l.vocabulary.add(w)
 	l.marks = append(l.marks, mark)
 	l.spellings.add(hash, n)
 	return n
@@ -180,25 +218,24 @@ func (l *lexicon) findName(hash uint32, name string) (term uint32, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		return l.vocabulary[n].term, true
+		return l.vocabulary.at(n).term, true
 	}
-	return l.terms.find(hash, func(t uint32) bool { return l.names[t] == name })
+	return l.terms.find(hash, func(t uint32) bool { return l.listed.at(t).name == name })
 }
 
 // isStem reports whether a term is the stem of a word in another language than English.
 func isStem(term string) bool { return term != "" && term[0] == retrieval.StemsFrom[0] }
 
 func (l *lexicon) newTerm(name string) uint32 {
-	t := uint32(len(l.postings))
+	t := uint32(l.listed.len())
 	l.stemmed = l.stemmed || isStem(name)
-	l.names = append(l.names, name)
-	l.postings = append(l.postings, nil)
-	l.holders = append(l.holders, 0)
+	l.listed.add(term{name: name})
 	return t
 }
 
-func (l *lexicon) post(term, number uint32) {
-	list := l.postings[term]
+func (l *lexicon) post(to, number uint32) {
+	t := l.listed.at(to)
+	list := t.postings
 	if n := len(list); n > 0 && list[n-1].Passage == number {
 		list[n-1].Count++
 		return
@@ -209,8 +246,8 @@ func (l *lexicon) post(term, number uint32) {
 		}
 		list, l.once = l.once[:0:1], l.once[1:]
 	}
-	l.postings[term] = append(list, posting{Passage: number, Count: 1})
-	l.holders[term]++
+	t.postings = append(list, posting{Passage: number, Count: 1})
+	t.holders++
 	l.posted++
 }
 
@@ -218,7 +255,7 @@ func (l *lexicon) post(term, number uint32) {
 func (l *lexicon) removeText(words []uint32, number uint32) {
 	l.tokens -= len(words)
 	for _, n := range words {
-		w := &l.vocabulary[n&^overlaid]
+		w := l.vocabulary.at(n &^ overlaid)
 		l.unpost(w.term, number)
 		if w.uses--; w.uses == 0 { // no word outlives the last memory that said it
 			l.spellings.remove(hashOf(w.spelling), n&^overlaid)
@@ -228,26 +265,27 @@ func (l *lexicon) removeText(words []uint32, number uint32) {
 }
 
 // unpost marks the posting of a passage as removed.
-func (l *lexicon) unpost(term, number uint32) {
-	list := l.postings[term]
+func (l *lexicon) unpost(from, number uint32) {
+	t := l.listed.at(from)
+	list := t.postings
 	i, found := slices.BinarySearchFunc(list, number, func(p posting, n uint32) int { return int(p.Passage) - int(n) })
 	if !found || list[i].Count == 0 {
 		return // the passage held the term more than once
 	}
 	list[i].Count = 0
-	l.holders[term]--
-	if l.holders[term] == 0 {
-		if name := l.names[term]; !isStem(name) {
-			l.terms.remove(hashOf(name), term)
+	t.holders--
+	if t.holders == 0 {
+		if !isStem(t.name) {
+			l.terms.remove(hashOf(t.name), from)
 		}
 		l.posted -= len(list)
-		l.names[term], l.postings[term] = "", nil
+		*t = term{}
 	}
 }
 
 // renumbering is for adopt: no word has a new number yet.
 func (l *lexicon) renumbering() []uint32 {
-	return slices.Repeat([]uint32{overlaid}, len(l.vocabulary))
+	return slices.Repeat([]uint32{overlaid}, l.vocabulary.len())
 }
 
 // adopt takes over the words of a passage from another lexicon and renumbers them
@@ -257,12 +295,12 @@ func (l *lexicon) adopt(words []uint32, number uint32, old *lexicon, renumbered 
 	for i, n := range words {
 		before := n &^ overlaid
 		if renumbered[before] == overlaid {
-			w := old.vocabulary[before]
-			w.term = l.term(old.names[w.term])
+			w := *old.vocabulary.at(before)
+			w.term = l.term(old.listed.at(w.term).name)
 			renumbered[before] = l.newWord(hashOf(w.spelling), w, markOf(w.spelling, w.stop))
 		}
 		now := renumbered[before]
-		l.post(l.vocabulary[now].term, number)
+		l.post(l.vocabulary.at(now).term, number)
 		words[i] = now | n&overlaid
 	}
 }

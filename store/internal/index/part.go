@@ -121,17 +121,17 @@ func (s *shard) findTerm(name string) (uint32, bool) {
 
 func (s *shard) hasStems() bool { return s.stemmed }
 
-func (s *shard) holding(term uint32) int { return int(s.holders[term]) }
+func (s *shard) holding(term uint32) int { return int(s.listed.at(term).holders) }
 
-func (s *shard) list(term uint32) []posting { return s.postings[term] }
+func (s *shard) list(term uint32) []posting { return s.listed.at(term).postings }
 
-func (s *shard) listIn(_ *[]posting, term uint32) []posting { return s.postings[term] }
+func (s *shard) listIn(_ *[]posting, term uint32) []posting { return s.list(term) }
 
 func (s *shard) peak(*[]posting, uint32) (p peak, noted bool) { return p, false }
 
 func (s *shard) countTerms(t *targets, passage uint32) {
 	for _, w := range s.words[passage] {
-		t.add(s.vocabulary[w&^overlaid].term)
+		t.add(s.vocabulary.at(w &^ overlaid).term)
 	}
 }
 
@@ -158,19 +158,19 @@ func (s *shard) wordsIn(_ *[]uint32, passage uint32) []uint32 { return s.words[p
 
 func (s *shard) wordsOf(passage uint32) []uint32 { return s.words[passage] }
 
-func (s *shard) termOf(word uint32) uint32 { return s.vocabulary[word].term }
+func (s *shard) termOf(word uint32) uint32 { return s.vocabulary.at(word).term }
 
 func (s *shard) isWord(spelling string) bool {
 	n, ok := s.findSpelling(hashOf(spelling), spelling)
-	return ok && !s.vocabulary[n].stop
+	return ok && !s.vocabulary.at(n).stop
 }
 
 func (s *shard) beginning(prefix string) wordsAndTerms {
 	out := wordsAndTerms{map[uint32]bool{}, map[uint32]bool{}}
-	for n := range s.vocabulary {
-		w := &s.vocabulary[n]
+	for n := range uint32(s.vocabulary.len()) {
+		w := s.vocabulary.at(n)
 		if w.uses > 0 && !w.stop && strings.HasPrefix(w.spelling, prefix) {
-			out.words[uint32(n)], out.terms[w.term] = true, true
+			out.words[n], out.terms[w.term] = true, true
 		}
 	}
 	return out
@@ -179,8 +179,8 @@ func (s *shard) beginning(prefix string) wordsAndTerms {
 func (s *shard) allMarks() []retrieval.Mark { return s.marks }
 
 func (s *shard) spelled(n uint32) (spelling, term string) {
-	w := &s.vocabulary[n]
-	return w.spelling, s.names[w.term]
+	w := s.vocabulary.at(n)
+	return w.spelling, s.listed.at(w.term).name
 }
 
 func (s *shard) find(id loci.ID) (uint32, bool) {

@@ -25,7 +25,7 @@ const (
 // bytes is about how much memory a shard takes.
 func (s *shard) bytes() int64 {
 	n := int64(len(s.entries))*entryBytes + int64(len(s.passages))*passageBytes +
-		int64(len(s.vocabulary))*wordBytes + int64(len(s.names))*termBytes +
+		int64(s.vocabulary.len())*wordBytes + int64(s.listed.len())*termBytes +
 		int64(s.tokens)*tokenBytes + int64(s.posted)*postingBytes + int64(s.texts+s.attributes)
 	if s.matrix != nil {
 		n += int64(s.matrix.Len()) * int64(s.space.Dims+8) * 11 / 10

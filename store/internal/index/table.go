@@ -37,6 +37,19 @@ func (t *table) find(hash uint32, is func(number uint32) bool) (number uint32, o
 	}
 }
 
+// likely is the number of the first text that has a hash, with 1 added; 0: none has.
+func (t *table) likely(hash uint32) uint32 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	mask := uint32(len(t.slots) - 1)
+	at := hash & mask
+	for t.slots[at].number != 0 && t.slots[at].hash != hash {
+		at = (at + 1) & mask
+	}
+	return t.slots[at].number
+}
+
 // touch reads where the text of a hash would be.
 func (t *table) touch(hash uint32) uint32 {
 	if len(t.slots) == 0 {

@@ -76,6 +76,10 @@ func TestTableFindsWhatAMapFinds(t *testing.T) {
 			}
 			for i, text := range texts {
 				got, ok := have.find(hash(text), func(n uint32) bool { return texts[n] == text })
+				likely := have.likely(hash(text))
+				if ok && likely == 0 || likely > 0 && hash(texts[likely-1]) != hash(text) {
+					t.Fatalf("%d hashes, step %d: likely %s is %d", hashes, step, text, likely)
+				}
 				if ok != want[uint32(i)] || ok && got != uint32(i) {
 					t.Fatalf("%d hashes, step %d: %s is %d, %t; want %t", hashes, step, text, got, ok, want[uint32(i)])
 				}
