@@ -19,11 +19,18 @@ type Loader func(ids []loci.ID) ([]loci.Record, error)
 // Match answers [loci.RecordLister.Match] from the shards the filter covers.
 // Statistics are those of these shards alone.
 func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]loci.Hit, error) {
+	return x.MatchNumbered(p, f, limit, load, nil)
+}
+
+// MatchNumbered is Match that tells the numbers of the records found: of is that of the i-th hit, 0 if it has none.
+func (x *Index) MatchNumbered(
+	p loci.Probe, f loci.Filter, limit int, load Loader, tell func(hits []loci.Hit, of func(i int) uint32),
+) ([]loci.Hit, error) {
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
 	s := searches.Get().(*search)
-	s.filter, s.load, s.unguessed = &f, load, &x.unguessed
+	s.filter, s.load, s.unguessed, s.tell = &f, load, &x.unguessed, tell
 	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
 	hits, err := s.match(x, &p, limit)
 	if err == nil { // else it keeps what it has, as after a panic
@@ -62,6 +69,9 @@ func (s *search) match(x *Index, p *loci.Probe, limit int) ([]loci.Hit, error) {
 		if err := s.addTexts(p, hits, at); err != nil {
 			return nil, err
 		}
+	}
+	if s.tell != nil {
+		s.tell(hits, func(i int) uint32 { return s.parts[at[i].part].numberOf(at[i].entry) })
 	}
 	s.release()
 	return hits, nil
@@ -351,11 +361,12 @@ func resize[T any](s []T, n int) []T {
 type search struct {
 	filter    *loci.Filter
 	load      Loader
-	gathering *gathering     // in which the small shards are; nil: in none
-	parts     []scoring      // of the shards, those of one after another
-	room      loci.Record    // for the header of the entry that is looked at
-	checked   map[place]bool // outcome of the filter on attributes
-	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
+	tell      func(hits []loci.Hit, of func(i int) uint32) // see [Index.MatchNumbered]
+	gathering *gathering                                   // in which the small shards are; nil: in none
+	parts     []scoring                                    // of the shards, those of one after another
+	room      loci.Record                                  // for the header of the entry that is looked at
+	checked   map[place]bool                               // outcome of the filter on attributes
+	phrased   [][]bool                                     // by part and entry: holds every phrase of the query; nil: there is none
 
 	coarseAbove, skipFrom, readCost, guessFrom int
 	bm25
