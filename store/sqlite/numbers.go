@@ -28,7 +28,9 @@ type numberedRow struct {
 }
 
 // numberPlace is where the number of an id is kept: its last bytes are random.
-func numberPlace(id loci.ID) int { return int(binary.LittleEndian.Uint16(id[len(id)-2:])) % keptNumbers }
+func numberPlace(id loci.ID) int {
+	return int(binary.LittleEndian.Uint16(id[len(id)-2:])) % keptNumbers
+}
 
 // note keeps the numbers of what a search has found.
 func (n *numbers) note(hits []loci.Hit, of func(i int) uint32) {
