@@ -32,7 +32,7 @@ func TestSearchesTellNumbers(t *testing.T) {
 	key := KeyOf(record(1, place, "apple"))
 	x.AddShard(key)
 	want := map[loci.ID]uint32{}
-	for id, n := range map[int]int64{1: 7, 2: math.MaxUint32, 3: math.MaxUint32 + 1, 4: -1, 5: 0} {
+	for id, n := range map[int]int64{1: 7, 2: math.MaxUint32, 3: math.MaxUint32 + 6, 4: -1, 5: 0} {
 		r := record(id, place, "apple")
 		x.UpsertNumbered(r, nil, n)
 		want[r.ID] = 0
