@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -51,7 +52,8 @@ const (
 	stepDims   = 16
 	stepBytes  = stepDims * blockRows / 4
 	tableBytes = 16 * stepDims / 2 // of a step
-	mostTable  = 1024 / stepDims * tableBytes
+	mostDims   = 1024
+	mostTable  = mostDims / stepDims * tableBytes
 	said       = 3 * 4 * blockRows
 )
 
@@ -100,9 +102,10 @@ func (m *Matrix) Sketch() []byte {
 		longest = max(longest, length)
 		block := b[sketchHead+4*m.dims+row/blockRows*size:][:size]
 		at := row % blockRows
-		for dim, code := range codes {
-			place, shift := placeOf(dim)
-			block[place+at/laneRows*laneRows+at%laneRows] |= code << shift
+		for dim := 0; dim+4 <= len(codes); dim += 4 { // they lie in one byte
+			place, _ := placeOf(dim)
+			c := codes[dim : dim+4]
+			block[place+at] = c[0] | c[1]<<2 | c[2]<<4 | c[3]<<6
 		}
 		for i, x := range []float32{f.factor, f.along, f.spread} {
 			binary.LittleEndian.PutUint32(block[size-said+4*(i*blockRows+at):], math.Float32bits(x))
@@ -271,24 +274,50 @@ func newRotation(dims int) *rotation {
 
 // turn changes some signs, always the same, and mixes. No number exceeds 1024·128.
 func (r *rotation) turn(codes []int8) []int32 {
-	for i, c := range codes {
-		r.y[i] = int32(c) * sign(i)
+	y := r.y[:len(codes)]
+	for i, sign := range signs()[:len(codes)] {
+		y[i] = int32(codes[i]) * sign
 	}
-	mix(r.y)
+	mix(y)
 	return r.y
 }
 
-// mix makes the Walsh-Hadamard transform.
+// mix makes the Walsh-Hadamard transform of at least four numbers: sums and differences of neighbours, then of pairs,
+// and so on. Two rounds are made at once, as most of the time goes into reading and writing.
 func mix[T int32 | float64](y []T) {
-	for half := 1; half < len(y); half *= 2 {
-		for at := 0; at < len(y); at += 2 * half {
-			a, b := y[at:at+half], y[at+half:at+2*half]
-			for i, v := range b {
-				a[i], b[i] = a[i]+v, a[i]-v
+	half := 1
+	for ; 4*half <= len(y); half *= 4 {
+		for at := 0; at+4*half <= len(y); at += 4 * half {
+			if half == 1 {
+				q := y[at : at+4 : at+4]
+				a, b, c, d := q[0]+q[1], q[0]-q[1], q[2]+q[3], q[2]-q[3]
+				q[0], q[1], q[2], q[3] = a+c, b+d, a-c, b-d
+				continue
+			}
+			y0 := y[at : at+half]
+			y1, y2, y3 := y[at+half:][:len(y0)], y[at+2*half:][:len(y0)], y[at+3*half:][:len(y0)]
+			for i := range y0 {
+				a, b, c, d := y0[i]+y1[i], y0[i]-y1[i], y2[i]+y3[i], y2[i]-y3[i]
+				y0[i], y1[i], y2[i], y3[i] = a+c, b+d, a-c, b-d
 			}
 		}
 	}
+	if half < len(y) { // the number of rounds is odd
+		a, b := y[:half], y[half:][:half]
+		for i, v := range b {
+			a[i], b[i] = a[i]+v, a[i]-v
+		}
+	}
 }
+
+// signs are those of all dimensions that rows may have.
+var signs = sync.OnceValue(func() *[mostDims]int32 {
+	var all [mostDims]int32
+	for i := range all {
+		all[i] = sign(i)
+	}
+	return &all
+})
 
 // sign is 1 or -1, at random and always the same for a dimension.
 func sign(i int) int32 {

@@ -285,7 +285,7 @@ func (t *tx) putCoded(n int64, p *loci.Put) (spaces []int64, err error) {
 		}
 		vectors, spaces = append(vectors, coded{v.Space, data}), append(spaces, space)
 	}
-	t.handPut(p, vectors)
+	t.handPut(p, n, vectors)
 	return spaces, nil
 }
 

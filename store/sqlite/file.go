@@ -89,6 +89,7 @@ type file struct {
 	ballast *ballast
 
 	pool     *rowcache.Pool // of the store
+	numbers  *numbers       // of the store
 	watching int64          // the number of rows, see [watched]
 	handle   uintptr        // where SQLite has the writing connection; 0: not known
 	several  bool           // the last batch had more than one job; the writer alone uses it
@@ -105,7 +106,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 		committed: make(chan struct{}, 1), mergerDone: make(chan struct{}),
 	}
 	f.search.budget, f.reading = s.budget, s.reading
-	f.pool = s.pool
+	f.pool, f.numbers = s.pool, &s.numbers
 	f.meter, f.search.meter = &s.meter, &s.meter
 	f.beginLoading(s.loaders)
 	f.shelf.init(path, &s.opts)

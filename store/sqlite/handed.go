@@ -32,6 +32,7 @@ type handed struct {
 	id        loci.ID
 	namespace int64        // that it left for good
 	record    *loci.Record // as it came; nil: it left
+	number    int64        // of its row; 0: not known
 	vectors   []coded
 }
 
@@ -183,7 +184,7 @@ func (x *searchIndex) takeIn(batches []handedBatch) {
 					codes = form.SplitVectors(v.data, v.space.Dims)
 				}
 			}
-			x.index.Upsert(h.record, codes)
+			x.index.UpsertNumbered(h.record, codes, h.number)
 		}
 		x.seq, x.grown = b.seq, x.grown+len(b.records)
 	}
@@ -228,11 +229,11 @@ func (t *tx) handErased(id loci.ID, namespace int64) {
 }
 
 // handPut says that a record came, if the change has all of it.
-func (t *tx) handPut(p *loci.Put, vectors []coded) {
+func (t *tx) handPut(p *loci.Put, number int64, vectors []coded) {
 	r := &p.Record
 	if p.SameText && r.Version > 1 && p.History == nil && r.Live {
 		return // its text and vectors are in the file alone
 	}
 	t.unhanded--
-	t.handed = append(t.handed, handed{record: stored(r), vectors: vectors})
+	t.handed = append(t.handed, handed{record: stored(r), number: number, vectors: vectors})
 }

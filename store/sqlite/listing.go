@@ -94,11 +94,22 @@ func byIDs(columns string, ids []loci.ID) (query string, args []any) {
 	for i := range ids {
 		args = append(args, ids[i][:])
 	}
-	for len(args)&(len(args)-1) != 0 { // few prepared statements
-		args = append(args, nil)
+	return walking(columns, "id", paddedList(&args)), args
+}
+
+// paddedList adds nothing to a list until there are as many as a power of two, so that there are few prepared
+// statements, and returns how many there are.
+func paddedList(args *[]any) int {
+	for n := len(*args); n&(n-1) != 0; n++ {
+		*args = append(*args, nil)
 	}
-	return "SELECT " + columns + " FROM (VALUES (?)" + strings.Repeat(", (?)", len(args)-1) + ") v" +
-		" CROSS JOIN record r ON r.id = v.column1 CROSS JOIN namespace s ON s.n = r.namespace", args
+	return len(*args)
+}
+
+// walking is the query for the records that have one of n values in a column, in the order of these.
+func walking(columns, column string, n int) string {
+	return "SELECT " + columns + " FROM (VALUES (?)" + strings.Repeat(", (?)", n-1) + ") v" +
+		" CROSS JOIN record r ON r." + column + " = v.column1 CROSS JOIN namespace s ON s.n = r.namespace"
 }
 
 // takenFrom begins a query that takes the rows of another one with some columns.

@@ -243,7 +243,7 @@ func (f *file) take(
 			if err != nil {
 				return err
 			}
-			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims)})
+			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims), last})
 			if len(batch) == cap(batch) {
 				read <- batch
 				batch = make([]loaded, 0, 256)
@@ -269,12 +269,13 @@ func (f *file) take(
 type loaded struct {
 	record loci.Record
 	codes  [][]byte
+	number int64
 }
 
 func upsertAll(x *index.Index, batch []loaded) error {
 	for i := range batch {
 		aside.Breathe(i)
-		x.Upsert(&batch[i].record, batch[i].codes)
+		x.UpsertNumbered(&batch[i].record, batch[i].codes, batch[i].number)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (t *tx) moveMany(puts []loci.Put) (n int, err error) {
 	}
 	for i := range puts {
 		if moved == manyMoved {
-			t.handPut(&puts[i], nil)
+			t.handPut(&puts[i], 0, nil)
 		} else if _, err := t.updatable(&puts[i].Record, at.n); err != nil {
 			return 0, err // one that is not as its caller read it; those that moved are at their new version
 		}

@@ -96,7 +96,7 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		// The index may already be ahead of what this call read; never behind.
 		if x.index != nil && x.seq >= seq && x.serves(&p, &filter) {
 			defer x.mu.RUnlock()
-			return x.index.Match(p, filter, limit, load)
+			return x.index.MatchNumbered(p, filter, limit, load, f.numbers.note)
 		}
 		x.mu.RUnlock()
 		caughtUp := x.catchUp(seq, &p, &filter)

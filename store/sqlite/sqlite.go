@@ -56,6 +56,7 @@ type Store struct {
 	ballast *ballast
 	budget  *budget
 	pool    *rowcache.Pool
+	numbers numbers
 	meter   meter.Meter
 	loaders chan struct{}
 	reading func(index.Key) // see file

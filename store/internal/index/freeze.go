@@ -126,6 +126,7 @@ func (f *freezer) entries() {
 			First:    e.first,
 			Passages: e.passages,
 			Sequence: number(e.sequence),
+			Number:   e.number,
 			Flags:    e.signed.flags(e.speaker) | uint32(e.traits)<<traitShift,
 		}
 		for flag, set := range map[uint32]bool{segment.Embedded: e.embedded, flagLazy: e.lazy, flagTexted: e.texted,
@@ -310,7 +311,7 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 	e := entry{record: *r, alive: true, embedded: from.Flags&segment.Embedded != 0, lazy: from.Flags&flagLazy != 0,
 		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: speakerIn(from.Flags),
 		signed: signatureIn(from.Flags), traits: traitsIn(from.Flags),
-		first: uint32(len(s.passages)), passages: from.Passages}
+		first: uint32(len(s.passages)), passages: from.Passages, number: from.Number}
 	if e.texted {
 		s.texts += keptText(r)
 	}

@@ -9,6 +9,7 @@ package index
 
 import (
 	"encoding/json"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -89,7 +90,11 @@ func (x *Index) Passages() int {
 // Upsert takes in a record, replacing what its shard held under its id. A record
 // that is not live only leaves; one whose shard is not here is passed over.
 // codes are its quantised vectors in the index's space, one a passage, or nil.
-func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
+func (x *Index) Upsert(r *loci.Record, codes [][]byte) { x.UpsertNumbered(r, codes, 0) }
+
+// UpsertNumbered is Upsert of a record that the store finds by a number, too; what does not fit into 32 bits is not
+// kept. 0: it has none.
+func (x *Index) UpsertNumbered(r *loci.Record, codes [][]byte, number int64) {
 	s := x.shards[KeyOf(r)]
 	if s == nil {
 		return
@@ -98,8 +103,17 @@ func (x *Index) Upsert(r *loci.Record, codes [][]byte) {
 		s.remove(r.ID)
 		if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
 			s.add(r, codes)
+			s.entries[len(s.entries)-1].number = fitting(number)
 		}
 	})
+}
+
+// fitting is a number of a record, if it fits.
+func fitting(number int64) uint32 {
+	if number < 0 || number > math.MaxUint32 {
+		return 0
+	}
+	return uint32(number)
 }
 
 // Remove forgets a record of a namespace, of whatever kind it was.
@@ -142,6 +156,7 @@ type entry struct {
 	traits   retrieval.Traits // of one with a single passage
 	sequence uint32           // of the shard; 0: in none
 	position int64            // in the sequence
+	number   uint32           // see [Index.UpsertNumbered]
 }
 
 // A passage is a part of an entry's text: its Length counts the words that are no stop

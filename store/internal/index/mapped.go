@@ -329,6 +329,8 @@ func (m *mapped) seen(n uint32) seen {
 
 func (m *mapped) firstOf(n uint32) uint32 { return m.Entry(n).First }
 
+func (m *mapped) numberOf(n uint32) uint32 { return m.Entry(n).Number }
+
 func (m *mapped) headerOf(n uint32, room *loci.Record) *loci.Record {
 	tags := room.Tags[:0] // one list for all that a search looks at
 	*room = loci.Record{Tags: tags}

@@ -19,11 +19,18 @@ type Loader func(ids []loci.ID) ([]loci.Record, error)
 // Match answers [loci.RecordLister.Match] from the shards the filter covers.
 // Statistics are those of these shards alone.
 func (x *Index) Match(p loci.Probe, f loci.Filter, limit int, load Loader) ([]loci.Hit, error) {
+	return x.MatchNumbered(p, f, limit, load, nil)
+}
+
+// MatchNumbered is Match that tells the numbers of the records found: of is that of the i-th hit, 0 if it has none.
+func (x *Index) MatchNumbered(
+	p loci.Probe, f loci.Filter, limit int, load Loader, tell func(hits []loci.Hit, of func(i int) uint32),
+) ([]loci.Hit, error) {
 	if p.Vector != nil && len(p.Vector) != p.Space.Dims {
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
 	s := searches.Get().(*search)
-	s.filter, s.load, s.unguessed = &f, load, &x.unguessed
+	s.filter, s.load, s.unguessed, s.tell = &f, load, &x.unguessed, tell
 	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
 	hits, err := s.match(x, &p, limit)
 	if err == nil { // else it keeps what it has, as after a panic
@@ -62,6 +69,9 @@ func (s *search) match(x *Index, p *loci.Probe, limit int) ([]loci.Hit, error) {
 		if err := s.addTexts(p, hits, at); err != nil {
 			return nil, err
 		}
+	}
+	if s.tell != nil {
+		s.tell(hits, func(i int) uint32 { return s.parts[at[i].part].numberOf(at[i].entry) })
 	}
 	s.release()
 	return hits, nil
@@ -351,11 +361,12 @@ func resize[T any](s []T, n int) []T {
 type search struct {
 	filter    *loci.Filter
 	load      Loader
-	gathering *gathering     // in which the small shards are; nil: in none
-	parts     []scoring      // of the shards, those of one after another
-	room      loci.Record    // for the header of the entry that is looked at
-	checked   map[place]bool // outcome of the filter on attributes
-	phrased   [][]bool       // by part and entry: holds every phrase of the query; nil: there is none
+	tell      func(hits []loci.Hit, of func(i int) uint32) // see [Index.MatchNumbered]
+	gathering *gathering                                   // in which the small shards are; nil: in none
+	parts     []scoring                                    // of the shards, those of one after another
+	room      loci.Record                                  // for the header of the entry that is looked at
+	checked   map[place]bool                               // outcome of the filter on attributes
+	phrased   [][]bool                                     // by part and entry: holds every phrase of the query; nil: there is none
 
 	coarseAbove, skipFrom, readCost, guessFrom int
 	bm25
@@ -385,37 +396,6 @@ type search struct {
 	sum        []float32             // memory for together
 
 	members []uint32 // memory for number
-}
-
-// Bounds of a first pass over sketches (docs/adr/0178). sketchFrom is how many vectors a segment has of which it keeps
-// sketches, and coarseAbove is how many there are in all where it pays to ask them: fewer lie in a cache. What is
-// found does not depend on either.
-const (
-	sketchFrom  = 4096
-	coarseAbove = 25_000
-)
-
-// sketch is what a segment keeps of vectors beside them.
-func (x *Index) sketch(m *vector.Matrix) []byte {
-	if m.Len() < x.sketchFrom {
-		return nil
-	}
-	return m.Sketch()
-}
-
-// compare makes a vector the one that rows are scored by, each when it is looked at.
-func (s *search) compare(v []float32) {
-	query, sketched := vector.NewQuery(v), 0
-	for i := range s.parts {
-		if sh := &s.parts[i]; sh.matrix != nil && sh.matrix.Len() > 0 {
-			if sh.query = query; sh.matrix.Sketched() {
-				sketched += sh.matrix.Len()
-			}
-		}
-	}
-	if sketched > s.coarseAbove {
-		query.Coarsen()
-	}
 }
 
 // hit returns the hit of an entry, made at its first mention from the best of its

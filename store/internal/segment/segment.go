@@ -65,7 +65,7 @@ type Entry struct {
 	Sequence uint32 // from 1; 0: none
 	Rest     uint32 // where what else is known of it begins
 	Flags    uint32
-	_        uint32
+	Number   uint32 // of the record in its store, the user's; 0, as in older segments: not known
 }
 
 // A Passage is a part of an entry's text.
