@@ -94,10 +94,54 @@ func (s *search) meantFor(word string, english bool) (out []meant) {
 			near = append(near, meant{strings.Clone(spelling), "", distance, s.holders(term)})
 		}
 	}
+	if !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 && m.spelling[0] == word[0] }) {
+		near = append(near, s.formsNear(word, english)...)
+	}
 	if len(near) == 0 {
 		near = s.stemsNear(word, english)
 	}
 	return likeliest(word, near)
+}
+
+// formsNear are words one error away that are there in another form.
+func (s *search) formsNear(word string, english bool) (near []meant) {
+	slips := retrieval.SlipsOf(word)
+	for _, known := range slips.English() {
+		term, _ := retrieval.Normalize(known)
+		if n := s.holders(term); n > 0 {
+			near = append(near, meant{known, term, 1, n})
+		}
+	}
+	if english {
+		return near
+	}
+	mark, core, of := retrieval.MarkOf(word), slips.Core(), slips.TermLanguage()
+	for i := range s.parts {
+		sh := &s.parts[i]
+		if of == 0 && !sh.hasStems() {
+			continue
+		}
+		for n, other := range sh.allMarks() {
+			if of == 0 && !mark.May(other) || of != 0 && !core.NearStem(other, 1) {
+				continue
+			}
+			spelling, term := sh.spelled(uint32(n))
+			language, stem, ok := retrieval.CutStem(spelling)
+			switch {
+			case spelling == "" || ok != (of == 0):
+				continue
+			case !ok:
+				language, stem = of, term
+			}
+			if form, ok := slips.Form(language, stem); ok {
+				m := meant{form, strings.Clone(term), 1, s.holders(term)}
+				if !slices.Contains(near, m) {
+					near = append(near, m)
+				}
+			}
+		}
+	}
+	return near
 }
 
 // How many letters a stem has at least that may be misspelt.
