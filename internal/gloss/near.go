@@ -4,6 +4,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loci-memory/loci/internal/retrieval"
 )
 
 // leastMisspelt is how many letters a word has at least that may be misspelt: shorter ones are near to too many.
@@ -15,6 +17,21 @@ const longestLetter = 2
 // near is what the words mean that one typing error behind the first letter makes of a word, if all of them mean the
 // same, and else what such stems of words mean; "": nobody knows.
 func (l *lexicon) near(word string) string {
+	if utf8.RuneCountInString(word) >= leastMisspelt {
+		undone := ""
+		for form := range retrieval.SlipsOf(word).Undo() {
+			switch english := l.find(form); {
+			case english == "", english == undone:
+			case undone == "":
+				undone = english
+			default:
+				return ""
+			}
+		}
+		if undone != "" {
+			return undone
+		}
+	}
 	if english := l.nearKey("", word); english != "" {
 		return english
 	}

@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"iter"
 	"math/bits"
 	"strings"
 	"unicode/utf8"
@@ -165,7 +166,7 @@ func (s *Slips) undoneAs(language byte, make func(string) string) map[string]str
 		return of
 	}
 	of := map[string]string{}
-	for form := range s.undo() {
+	for form := range s.Undo() {
 		if utf8.RuneCountInString(form) >= leastForm-1 {
 			if stem := make(form); of[stem] == "" {
 				of[stem] = form
@@ -176,8 +177,8 @@ func (s *Slips) undoneAs(language byte, make func(string) string) map[string]str
 	return of
 }
 
-// undo yields the word with two neighbours swapped, and with a letter fewer.
-func (s *Slips) undo() func(yield func(string) bool) {
+// Undo yields the word with two neighbours swapped, and with a letter fewer.
+func (s *Slips) Undo() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		other := make([]rune, len(s.letters))
 		for at := 0; at+1 < len(s.letters); at++ {
@@ -211,7 +212,7 @@ func (s *Slips) English() (words []string) {
 			words = append(words, word)
 		}
 	}
-	for form := range s.undo() {
+	for form := range s.Undo() {
 		see(form)
 	}
 	room := make([]byte, 0, len(s.word)+utf8.UTFMax)

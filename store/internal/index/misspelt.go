@@ -21,6 +21,7 @@ type meant struct {
 	spelling string // shown; of a stem without its mark
 	term     string // of a stem; "": of all forms of the word
 	distance int
+	far      int // of those with one distance: by how many words are reached by such an error
 	holders  int
 }
 
@@ -91,7 +92,7 @@ func (s *search) meantFor(word string, english bool) (out []meant) {
 			}) {
 				continue
 			}
-			near = append(near, meant{strings.Clone(spelling), "", distance, s.holders(term)})
+			near = append(near, meant{strings.Clone(spelling), "", distance, farOf(word, spelling, distance), s.holders(term)})
 		}
 	}
 	if !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 && m.spelling[0] == word[0] }) {
@@ -103,13 +104,42 @@ func (s *search) meantFor(word string, english bool) (out []meant) {
 	return likeliest(word, near)
 }
 
+// farOf is how far a word is from one that is one error away: to undo a letter too many or two that are swapped leads
+// to a few words, and to put in a letter or another one to many, so that one of those that are there is more often
+// there by chance.
+func farOf(word, other string, distance int) int {
+	n, m := utf8.RuneCountInString(word), utf8.RuneCountInString(other)
+	switch {
+	case distance != 1 || n > m:
+		return 0
+	case n == m && retrieval.MarkOf(word) == retrieval.MarkOf(other) && swapped(word, other):
+		return 0
+	}
+	return easilyThere
+}
+
+// swapped reports whether two words that differ have the same letters.
+func swapped(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
+func shortStem(stem string) int {
+	if utf8.RuneCountInString(stem) < leastStemLetters {
+		return 2
+	}
+	return 0
+}
+
 // formsNear are words one error away that are there in another form.
 func (s *search) formsNear(word string, english bool) (near []meant) {
 	slips := retrieval.SlipsOf(word)
 	for _, known := range slips.English() {
 		term, _ := retrieval.Normalize(known)
 		if n := s.holders(term); n > 0 {
-			near = append(near, meant{known, term, 1, n})
+			near = append(near, meant{known, term, 1, farOf(word, known, 1) + otherForm, n})
 		}
 	}
 	if english {
@@ -134,7 +164,7 @@ func (s *search) formsNear(word string, english bool) (near []meant) {
 				language, stem = of, term
 			}
 			if form, ok := slips.Form(language, stem); ok {
-				m := meant{form, strings.Clone(term), 1, s.holders(term)}
+				m := meant{form, strings.Clone(term), 1, farOf(word, form, 1) + otherForm + shortStem(stem), s.holders(term)}
 				if !slices.Contains(near, m) {
 					near = append(near, m)
 				}
@@ -215,21 +245,32 @@ func (s *search) stemNear(sh *scoring, n uint32, w *sought) (meant, bool) {
 	return m, true
 }
 
-// likeliest sorts out what a word is meant for: the nearest words, of these those with the
-// same first letter, and those that more memories hold.
-func likeliest(word string, near []meant) (out []meant) {
-	first := func(m meant) int {
-		if m.spelling[0] == word[0] {
-			return 0
-		}
-		return 1
+// What speaks against a word that a word may be meant for, in shares of a typing error.
+const (
+	perError    = 4
+	otherFirst  = 2 // people see the letter that a word begins with
+	easilyThere = 1 // see [search.farOf]
+	otherForm   = 1 // it is there in another form than the one that is one error away
+)
+
+// cost is how little likely it is.
+func (m *meant) cost(word string) int {
+	cost := m.distance*perError + m.far
+	if m.spelling[0] != word[0] {
+		cost += otherFirst
 	}
+	return cost
+}
+
+// likeliest sorts out what a word is meant for: those that least speaks against, of these those that more memories
+// hold.
+func likeliest(word string, near []meant) (out []meant) {
 	slices.SortFunc(near, func(a, b meant) int {
-		return cmp.Or(a.distance-b.distance, first(a)-first(b), b.holders-a.holders,
+		return cmp.Or(a.cost(word)-b.cost(word), b.holders-a.holders,
 			strings.Compare(a.spelling, b.spelling), strings.Compare(a.term, b.term))
 	})
 	for _, m := range near {
-		if m.distance == near[0].distance && first(m) == first(near[0]) && len(out) < mostMeant {
+		if m.cost(word) == near[0].cost(word) && len(out) < mostMeant {
 			out = append(out, m)
 		}
 	}

@@ -125,6 +125,10 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 		found[i] = s.findIn(s.found[i*parts:(i+1)*parts:(i+1)*parts], terms)
 		holders[i] = found[i].holders
 	}
+	mended := map[int]bool(nil)
+	if !p.Quick {
+		mended = s.mendPairs(q, found, holders, p.Corrected)
+	}
 	missed := q.Missed(holders)
 	s.asked = slices.Grow(s.asked, len(q.Words))
 	unheard := []retrieval.QueryWord(nil)
@@ -154,6 +158,8 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 			}
 		}
 		switch {
+		case mended[i]:
+			s.ask(found[i], w.Weight*mendedWeight, w.Weight)
 		case !missed[i] && holders[i] > 0:
 			s.ask(found[i], w.Weight, 0)
 			s.asked[len(s.asked)-1].term = w.Term
