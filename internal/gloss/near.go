@@ -3,6 +3,7 @@ package gloss
 import (
 	"sort"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/internal/retrieval"
@@ -13,6 +14,20 @@ const leastMisspelt = 5
 
 // longestLetter is how many bytes a letter of these languages has at most, folded.
 const longestLetter = 2
+
+// HasSyllable reports whether a Korean word of the list has a syllable. Of all that Hangul can write few are in words.
+func HasSyllable(syllable rune) bool { return syllables()[syllable] }
+
+var syllables = sync.OnceValue(func() map[rune]bool {
+	in, l := map[rune]bool{}, lexicons[retrieval.Korean]
+	for i := range len(l.lines()) - 1 {
+		key, _ := l.line(i)
+		for _, r := range key {
+			in[r] = true
+		}
+	}
+	return in
+})
 
 // near is what the words mean that one typing error behind the first letter makes of a word, if all of them mean the
 // same, and else what such stems of words mean; "": nobody knows.

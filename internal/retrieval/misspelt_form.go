@@ -25,6 +25,9 @@ func SlipsOf(word string) *Slips {
 	return s
 }
 
+// Word is the word itself.
+func (s *Slips) Word() string { return s.word }
+
 // Alphabets of what is typed in place of something else, folded.
 const (
 	latinAlphabet    = "abcdefghijklmnopqrstuvwxyz"

@@ -14,6 +14,7 @@ const (
 	mendedWeight = 0.8 // of a word that was mended, or of a compound that holds it
 	mostMended   = 16  // words of a query, so that a text pasted into it costs little
 	mostMeant    = 3   // words for one
+	fewWords     = 3   // of a query that is no sentence: in a sentence most words that nobody has are right
 )
 
 // A meant is a word of what is searched that a word of the query may be meant for, or the stem of one.
@@ -21,7 +22,7 @@ type meant struct {
 	spelling string // shown; of a stem without its mark
 	term     string // of a stem; "": of all forms of the word
 	distance int
-	far      int // of those with one distance: by how many words are reached by such an error
+	against  int // what else speaks against it, see [meant.cost]
 	holders  int
 }
 
@@ -36,11 +37,12 @@ func (m *meant) terms() []string {
 // mend replaces the words of a query that nobody has by words that are there: the parts
 // of a compound, compounds that the word is a part of, and words that are a typing error
 // or two away. Which words those are depends only on the vocabulary of what is searched.
-func (s *search) mend(words []retrieval.QueryWord, english bool, told func(string, []string)) {
+func (s *search) mend(words []retrieval.QueryWord, q *retrieval.Query, told func(string, []string)) {
+	few := !q.English && len(q.Words) <= fewWords
 	for i, w := range words {
 		var found []meant
 		if i < mostMended {
-			found = s.meantFor(w.Spelling, english)
+			found = s.meantFor(w.Spelling, q.English, few)
 		}
 		if len(found) == 0 {
 			s.ask(asked{in: make([]askedIn, len(s.parts))}, w.Weight, w.Weight)
@@ -61,8 +63,8 @@ func (s *search) mend(words []retrieval.QueryWord, english bool, told func(strin
 	}
 }
 
-// meantFor are the words that a word may be meant for, the likeliest first.
-func (s *search) meantFor(word string, english bool) (out []meant) {
+// meantFor are the words that a word may be meant for, the likeliest first. few: those in other forms, too.
+func (s *search) meantFor(word string, english, few bool) (out []meant) {
 	mark := retrieval.MarkOf(word)
 	edits := mark.Edits()
 	if edits == 0 || retrieval.WellSpelled(word) {
@@ -92,86 +94,16 @@ func (s *search) meantFor(word string, english bool) (out []meant) {
 			}) {
 				continue
 			}
-			near = append(near, meant{strings.Clone(spelling), "", distance, farOf(word, spelling, distance), s.holders(term)})
+			near = append(near, meant{strings.Clone(spelling), "", distance, ease(word, spelling, distance), s.holders(term)})
 		}
 	}
-	if !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 && m.spelling[0] == word[0] }) {
-		near = append(near, s.formsNear(word, english)...)
+	if few && !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 && sameFirst(m.spelling, word) }) {
+		near = append(near, s.formsNear(word)...)
 	}
 	if len(near) == 0 {
 		near = s.stemsNear(word, english)
 	}
 	return likeliest(word, near)
-}
-
-// farOf is how far a word is from one that is one error away: to undo a letter too many or two that are swapped leads
-// to a few words, and to put in a letter or another one to many, so that one of those that are there is more often
-// there by chance.
-func farOf(word, other string, distance int) int {
-	n, m := utf8.RuneCountInString(word), utf8.RuneCountInString(other)
-	switch {
-	case distance != 1 || n > m:
-		return 0
-	case n == m && retrieval.MarkOf(word) == retrieval.MarkOf(other) && swapped(word, other):
-		return 0
-	}
-	return easilyThere
-}
-
-// swapped reports whether two words that differ have the same letters.
-func swapped(a, b string) bool {
-	x, y := []rune(a), []rune(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	return slices.Equal(x, y)
-}
-
-func shortStem(stem string) int {
-	if utf8.RuneCountInString(stem) < leastStemLetters {
-		return 2
-	}
-	return 0
-}
-
-// formsNear are words one error away that are there in another form.
-func (s *search) formsNear(word string, english bool) (near []meant) {
-	slips := retrieval.SlipsOf(word)
-	for _, known := range slips.English() {
-		term, _ := retrieval.Normalize(known)
-		if n := s.holders(term); n > 0 {
-			near = append(near, meant{known, term, 1, farOf(word, known, 1) + otherForm, n})
-		}
-	}
-	if english {
-		return near
-	}
-	mark, core, of := retrieval.MarkOf(word), slips.Core(), slips.TermLanguage()
-	for i := range s.parts {
-		sh := &s.parts[i]
-		if of == 0 && !sh.hasStems() {
-			continue
-		}
-		for n, other := range sh.allMarks() {
-			if of == 0 && !mark.May(other) || of != 0 && !core.NearStem(other, 1) {
-				continue
-			}
-			spelling, term := sh.spelled(uint32(n))
-			language, stem, ok := retrieval.CutStem(spelling)
-			switch {
-			case spelling == "" || ok != (of == 0):
-				continue
-			case !ok:
-				language, stem = of, term
-			}
-			if form, ok := slips.Form(language, stem); ok {
-				m := meant{form, strings.Clone(term), 1, farOf(word, form, 1) + otherForm + shortStem(stem), s.holders(term)}
-				if !slices.Contains(near, m) {
-					near = append(near, m)
-				}
-			}
-		}
-	}
-	return near
 }
 
 // How many letters a stem has at least that may be misspelt.
@@ -243,38 +175,6 @@ func (s *search) stemNear(sh *scoring, n uint32, w *sought) (meant, bool) {
 	m.spelling, m.term = strings.Clone(m.spelling), strings.Clone(m.term)
 	m.holders = s.holders(term)
 	return m, true
-}
-
-// What speaks against a word that a word may be meant for, in shares of a typing error.
-const (
-	perError    = 4
-	otherFirst  = 2 // people see the letter that a word begins with
-	easilyThere = 1 // see [search.farOf]
-	otherForm   = 1 // it is there in another form than the one that is one error away
-)
-
-// cost is how little likely it is.
-func (m *meant) cost(word string) int {
-	cost := m.distance*perError + m.far
-	if m.spelling[0] != word[0] {
-		cost += otherFirst
-	}
-	return cost
-}
-
-// likeliest sorts out what a word is meant for: those that least speaks against, of these those that more memories
-// hold.
-func likeliest(word string, near []meant) (out []meant) {
-	slices.SortFunc(near, func(a, b meant) int {
-		return cmp.Or(a.cost(word)-b.cost(word), b.holders-a.holders,
-			strings.Compare(a.spelling, b.spelling), strings.Compare(a.term, b.term))
-	})
-	for _, m := range near {
-		if m.cost(word) == near[0].cost(word) && len(out) < mostMeant {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // leastPart is how many bytes a part of a compound has at least.

@@ -1,91 +1,122 @@
 package index
 
 import (
-	"cmp"
-	"slices"
+	"math"
 
+	"github.com/loci-memory/loci/internal/gloss"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
-// mendPairs looks for pairs of characters that stand for those of a query which nobody has: two that were swapped, and
-// syllables of Hangul with one letter wrong. It changes what is found, and says of which words.
-func (s *search) mendPairs(
-	q *retrieval.Query, found []asked, holders []int, told func(string, []string),
-) (mended map[int]bool) {
-	use := func(i int, by ...string) {
-		if mended == nil {
-			mended = map[int]bool{}
-		}
-		found[i] = s.findWord(by)
-		holders[i], mended[i] = found[i].holders, true
-		if told != nil {
-			told(q.Words[i].Term, by)
-		}
-	}
-	tries := 0
-	for i := 0; i < len(q.Words) && tries < mostMended; i++ {
-		w := &q.Words[i]
-		a, b, ok := w.PairOf()
-		if !ok || holders[i] > 0 || w.Weight < 1 {
-			continue
-		}
-		tries++
-		next := i + 1
-		follows := next < len(q.Words) && q.Words[next].Follows(w)
-		if swapped := string([]rune{b, a}); a != b && s.holders(swapped) > 0 {
-			use(i, swapped)
-			continue
-		}
-		if follows && holders[next] == 0 { // the character between is wrong
-			_, c, _ := q.Words[next].PairOf()
-			if by := s.syllables(b, func(r rune) []string { return []string{string([]rune{a, r}), string([]rune{r, c})} }); len(by) > 0 {
-				use(i, string([]rune{a, by[0]}))
-				use(next, string([]rune{by[0], c}))
-				continue
-			}
-		}
-		before := i > 0 && w.Follows(&q.Words[i-1])
-		if before && holders[i-1] == 0 {
-			continue // its first character was looked at
-		}
-		by := s.syllables(b, func(r rune) []string { return []string{string([]rune{a, r})} })
-		end := !follows
-		var out []string
-		if end {
-			for _, r := range by {
-				out = append(out, string([]rune{a, r}))
-			}
-		}
-		if !before {
-			for _, r := range s.syllables(a, func(r rune) []string { return []string{string([]rune{r, b})} }) {
-				out = append(out, string([]rune{r, b}))
-			}
-		}
-		if len(out) == 1 {
-			use(i, out...)
-		}
-	}
-	return mended
+// A pairing looks for pairs of characters that stand for those of a query which nobody has: two that were swapped, and
+// syllables of Hangul with one letter wrong.
+type pairing struct {
+	*search
+	words   []retrieval.QueryWord
+	found   []asked
+	holders []int
+	mended  map[int]bool
+	told    func(string, []string)
 }
 
-// syllables are those that may stand for one, if somebody has all of the pairs that they make, those that most have
-// first.
-func (s *search) syllables(wrong rune, pairs func(rune) []string) (right []rune) {
-	held := map[rune]int{}
-	for _, r := range retrieval.Mistyped(wrong) {
-		least := 0
-		for i, pair := range pairs(r) {
-			if n := s.holders(pair); i == 0 || n < least {
-				least = n
-			}
-			if least == 0 {
-				break
+// mendPairs changes what is found of the words of a query, and says of which.
+func (s *search) mendPairs(
+	words []retrieval.QueryWord, found []asked, holders []int, told func(string, []string),
+) (mended map[int]bool) {
+	p := pairing{s, words, found, holders, nil, told}
+	tries := 0
+	for i := range words {
+		if _, _, ok := words[i].PairOf(); !ok || holders[i] > 0 || words[i].Weight < 1 {
+			continue
+		}
+		if tries++; tries > mostMended {
+			break
+		}
+		p.mend(i)
+	}
+	return p.mended
+}
+
+// mend looks for what a pair that nobody has may stand for.
+func (p *pairing) mend(i int) {
+	w := &p.words[i]
+	first, second, _ := w.PairOf()
+	before, after := rune(0), rune(0) // in the run
+	if i > 0 && w.Follows(&p.words[i-1]) {
+		before, _, _ = p.words[i-1].PairOf()
+	}
+	if i+1 < len(p.words) && p.words[i+1].Follows(w) {
+		_, after, _ = p.words[i+1].PairOf()
+	}
+	switch {
+	case before != 0 && p.isWrong(first): // it was looked at as the second of the pair before
+	case p.isWrong(second):
+		if r, ok := p.syllable(second, first, after); ok {
+			p.use(i, first, r)
+			if after != 0 {
+				p.use(i+1, r, after)
 			}
 		}
-		if least > 0 {
-			held[r], right = least, append(right, r)
+	case p.isWrong(first):
+		if r, ok := p.syllable(first, 0, second); ok {
+			p.use(i, r, second)
+		}
+	case p.areSwapped(i, before, after):
+		p.use(i, second, first)
+		if before != 0 {
+			p.use(i-1, before, second)
+		}
+		if after != 0 {
+			p.use(i+1, first, after)
 		}
 	}
-	slices.SortFunc(right, func(a, b rune) int { return cmp.Or(held[b]-held[a], cmp.Compare(a, b)) })
-	return right
+}
+
+// use puts a pair in the place of a word.
+func (p *pairing) use(i int, first, second rune) {
+	if p.mended == nil {
+		p.mended = map[int]bool{}
+	}
+	by := []string{string([]rune{first, second})}
+	p.found[i] = p.findWord(by)
+	p.holders[i], p.mended[i] = p.found[i].holders, true
+	if p.told != nil {
+		p.told(p.words[i].Term, by)
+	}
+}
+
+// areSwapped reports whether nobody has the pairs around a pair, and somebody has those that it makes the other way
+// round. Without any around it, it may be a word of its own.
+func (p *pairing) areSwapped(i int, before, after rune) bool {
+	first, second, _ := p.words[i].PairOf()
+	return first != second && (before != 0 || after != 0) && p.holding(second, first) > 0 &&
+		(before == 0 || p.holders[i-1] == 0 && p.holding(before, second) > 0) &&
+		(after == 0 || p.holders[i+1] == 0 && p.holding(first, after) > 0)
+}
+
+// holding is how many passages hold a pair.
+func (s *search) holding(first, second rune) int { return s.holders(string([]rune{first, second})) }
+
+// isWrong reports whether a syllable of Hangul is in no word that is known, nor in what is searched: of all that can be
+// written one in ten is in words.
+func (s *search) isWrong(r rune) bool {
+	return retrieval.Mistyped(r) != nil && !gloss.HasSyllable(r) && s.holders(string(r)) == 0
+}
+
+// syllable is the one that most likely was to stand in the place of another one, between two characters (0: there is
+// none): the one with pairs that most passages hold.
+func (s *search) syllable(wrong, before, after rune) (right rune, ok bool) {
+	most := 0
+	for _, r := range retrieval.Mistyped(wrong) {
+		least := math.MaxInt
+		if before != 0 {
+			least = s.holding(before, r)
+		}
+		if after != 0 && least > 0 {
+			least = min(least, s.holding(r, after))
+		}
+		if least > most {
+			most, right = least, r
+		}
+	}
+	return right, most > 0
 }

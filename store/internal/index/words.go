@@ -127,7 +127,7 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 	}
 	mended := map[int]bool(nil)
 	if !p.Quick {
-		mended = s.mendPairs(q, found, holders, p.Corrected)
+		mended = s.mendPairs(q.Words, found, holders, p.Corrected)
 	}
 	missed := q.Missed(holders)
 	s.asked = slices.Grow(s.asked, len(q.Words))
@@ -158,8 +158,10 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 			}
 		}
 		switch {
-		case mended[i]:
+		case mended[i] && missed[i]:
 			s.ask(found[i], w.Weight*mendedWeight, w.Weight)
+		case mended[i]:
+			s.ask(found[i], w.Weight*mendedWeight, 0)
 		case !missed[i] && holders[i] > 0:
 			s.ask(found[i], w.Weight, 0)
 			s.asked[len(s.asked)-1].term = w.Term
@@ -171,7 +173,7 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 			unheard = append(unheard, w)
 		}
 	}
-	s.mend(unheard, q.English, p.Corrected)
+	s.mend(unheard, q, p.Corrected)
 }
 
 // asked is something that a search looks for: a word, what begins so, or a phrase.
