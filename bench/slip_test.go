@@ -115,7 +115,9 @@ func (s *slipper) syllable(r rune) rune {
 	return rune(0xAC00 + (first*21+vowel)*28 + last)
 }
 
-func isWritten(r rune) bool { return unicode.IsLetter(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Mc, r) }
+func isWritten(r rune) bool {
+	return unicode.IsLetter(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Mc, r)
+}
 
 func isSyllable(r rune) bool { return hasSyllables(r) || r == 'ー' }
 
