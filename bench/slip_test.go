@@ -198,8 +198,8 @@ func eachRow(t *testing.T, path string, see func(line []byte)) {
 }
 
 // slippedSet is a dataset of all of these notes in one memory, and of misspelt queries in other languages than English. The
-// category of a query is what it is made of and the half of its note; clean is the query without its error.
-func slippedSet(t *testing.T) (d *Dataset, clean []string, language []string) {
+// category of a query is what it is made of and the half of its note.
+func slippedSet(t *testing.T) *Dataset {
 	t.Helper()
 	all := writtenNotes(t)
 	by := map[string]*slipper{}
@@ -211,7 +211,7 @@ func slippedSet(t *testing.T) (d *Dataset, clean []string, language []string) {
 		}
 		s.letters = append(s.letters, []rune(w.note)...)
 	}
-	d = &Dataset{Name: "slipped"}
+	d := &Dataset{Name: "slipped"}
 	for i, w := range all {
 		note := strconv.Itoa(i)
 		d.Turns = append(d.Turns, Turn{Conv: "all", ID: note, Text: w.note})
@@ -225,7 +225,6 @@ func slippedSet(t *testing.T) (d *Dataset, clean []string, language []string) {
 			if wrong := s.slip(query); wrong != "" {
 				d.Questions = append(d.Questions, Question{Conv: "all", ID: strconv.Itoa(len(d.Questions)),
 					Category: kind + " " + half, Text: wrong, Evidence: []string{note}})
-				clean, language = append(clean, query), append(language, w.language)
 			}
 		}
 		if word := s.word(w.note); word != "" {
@@ -238,7 +237,7 @@ func slippedSet(t *testing.T) (d *Dataset, clean []string, language []string) {
 			add("question", q)
 		}
 	}
-	return d, clean, language
+	return d
 }
 
 // word is a word of a note that is long enough for a slip, with what belongs to it between spaces.

@@ -82,31 +82,9 @@ func likely(text string, english func(word string) bool, asked bool) []string {
 	case 2*known >= len(strange):
 		return []string{l.code}
 	case asked && known == 0:
-		return misspeltIn(strange)
+		return misspeltIn(text, strange)
 	}
 	return nil
-}
-
-// misspeltIn are the languages that a query may be in of which nobody knows a word: those in which one error makes
-// words of most of them, if no such word is English.
-func misspeltIn(words []string) (codes []string) {
-	most := 0
-	for _, code := range retrieval.LatinLanguages() {
-		near := 0
-		for _, w := range words {
-			if lexicons[code].near(w) != "" && len(retrieval.SlipsOf(w).English()) == 0 {
-				near++
-			}
-		}
-		switch {
-		case 2*near < len(words) || near < most || near == 0:
-		case near > most:
-			codes, most = []string{code}, near
-		default:
-			codes = append(codes, code)
-		}
-	}
-	return codes
 }
 
 // mostLikely is how many words a text without a small one has at most: more are a list, or code.

@@ -99,6 +99,7 @@ func searches() []testCase {
 		filterCases,
 		matchCases,
 		bearerCases,
+		misspeltCases,
 		wishCases,
 		sequenceCases,
 		phraseCases,

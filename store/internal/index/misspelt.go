@@ -93,7 +93,11 @@ func (s *search) meantFor(word string, english, few bool) (out []meant) {
 			}) {
 				continue
 			}
-			near = append(near, meant{strings.Clone(spelling), "", distance, ease(word, spelling, distance), s.holders(term)})
+			m := meant{strings.Clone(spelling), "", distance, 0, s.holders(term)}
+			if few {
+				m.against = ease(word, spelling, distance)
+			}
+			near = append(near, m)
 		}
 	}
 	if few && !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 && sameFirst(m.spelling, word) }) {
