@@ -114,6 +114,9 @@ func (s *Slips) Form(language byte, stem string) (form string, ok bool) {
 	if form := s.undoneAs(language, make)[stem]; form != "" {
 		return form, true
 	}
+	if !s.mayBegin(stem) { // most, and what follows takes longer
+		return "", false
+	}
 	t := []rune(stem)
 	same := 0
 	for same < len(t) && same < len(s.letters) && t[same] == s.letters[same] {
@@ -134,6 +137,14 @@ func (s *Slips) Form(language byte, stem string) (form string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// mayBegin reports whether the beginnings of the word and of a stem are one error apart.
+func (s *Slips) mayBegin(stem string) bool {
+	first, size := utf8.DecodeRuneInString(stem)
+	second, _ := utf8.DecodeRuneInString(stem[size:])
+	a, b := s.letters[0], s.letters[min(1, len(s.letters)-1)]
+	return first == a || first == b || second == b || second == a
 }
 
 // cutRunes is what follows a beginning.
