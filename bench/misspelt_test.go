@@ -17,7 +17,7 @@ func TestMisspeltFormsFindTheirNotes(t *testing.T) {
 	}
 	d.Questions = mistyped
 	findTheirNotes(t, d, map[string]map[string]int{
-		ModeKeyword: {"inflected": 178},
+		ModeKeyword: {"inflected": 186},
 		ModeHybrid:  {"inflected": 192},
 	})
 }

@@ -100,7 +100,7 @@ func (s *search) meantFor(word string, english, few bool) (out []meant) {
 			near = append(near, m)
 		}
 	}
-	if few && !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 && sameFirst(m.spelling, word) }) {
+	if few && !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 }) {
 		near = append(near, s.formsNear(word)...)
 	}
 	if len(near) == 0 {
