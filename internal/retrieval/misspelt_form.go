@@ -98,7 +98,8 @@ func (s *Slips) Core() Mark {
 func (m Mark) May(stem Mark) bool {
 	const mask = 1<<markLetters - 1
 	n := stem.letters()
-	return n >= leastFormStem && n <= m.letters()+1 && n+mostFormEnding >= m.letters() && bits.OnesCount32(uint32(stem&mask&^m)) <= 1
+	return n >= leastFormStem && n <= m.letters()+1 && n+mostFormEnding >= m.letters() &&
+		bits.OnesCount32(uint32(stem&mask&^m)) <= 1
 }
 
 // mostFormEnding is how many letters a word may have behind its stem, with one error.

@@ -26,6 +26,7 @@ func TestSlipsFindTheFormsOfStems(t *testing.T) {
 		{"xrabajar", 's', "trabaj", "trabajar"},    // the first letter
 		{"xxabajar", 's', "trabaj", ""},            // two errors
 		{"trabajxxr", 's', "trabaj", ""},           // two in the ending
+		{"hausxn", 'd', "haus", "hausen"},          // in the ending alone
 		{"kastanie", 'd', "kast", ""},              // what follows is no ending
 		{"posa", 's', "pas", ""},                   // a word of four letters that is one error away
 		{"куипть", RussianStems, "куп", "купить"},  //

@@ -21,7 +21,7 @@ var misspeltCases = []testCase{
 		}
 	}},
 	{"of misspelt words those come first that least speaks against", func(b *bench) {
-		b.put(record(1, "le uova sono nel frigo"), record(2, "le prove del professore"), record(3, "la pova"), record(4, "il cane, il carne"))
+		b.put(record(1, "le uova sono nel frigo"), record(2, "le prove del professore"), record(3, "la pova"), record(4, "il cane, il carne, la carnie"))
 		_, by := b.told("pova", loci.Filter{})
 		b.same("what is there", by, nil)
 		b.apply(erasure(record(3, "la pova")))
