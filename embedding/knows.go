@@ -70,7 +70,11 @@ func (m *staticModel) knowsOf(words []gloss.Word, ids *[]int32) float64 {
 		case w.Small || w.Asks:
 			continue
 		case w.English != "":
-			known += glossed
+			share := glossed
+			if w.Guessed {
+				share *= guessed
+			}
+			known += share
 			all++
 			continue
 		}
@@ -98,6 +102,9 @@ func (m *staticModel) knowsOf(words []gloss.Word, ids *[]int32) float64 {
 
 // glossed is how much is known of a word if what it means is known: less than of one that the model has learnt.
 const glossed = 5.0 / 6
+
+// guessed is how much of that is known of a misspelt word: it counts as much by words.
+const guessed = 0.8
 
 // Shares of words that a vocabulary of English has whole, in a text that seems to be in another language: up
 // to which it knows nothing of what the text says, and from which the text may be English after all.

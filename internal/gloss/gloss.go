@@ -19,6 +19,7 @@ type Word struct {
 	English string // what it means, in a few words, or two such meanings with [Or] between; "": nobody knows
 	Asks    bool   // it is what a question asks with, such as "when"
 	Small   bool   // it carries no meaning of its own
+	Guessed bool   // it is misspelt, and English is what the word means that it stands for
 }
 
 // Spelled reports whether letters of Latin scripts spell the word: a vocabulary of pieces can make something of it.
@@ -38,7 +39,7 @@ func Asked(text string, english func(word string) bool) []Word { return words(te
 func words(text string, english func(word string) bool, asked bool) []Word {
 	codes, told := retrieval.Languages(text)
 	if !told && codes == nil {
-		codes = likely(retrieval.FoldWords(text), english)
+		codes = likely(text, english, asked)
 	}
 	if codes == nil && !strings.ContainsFunc(text, tells) {
 		return nil
@@ -67,8 +68,8 @@ func words(text string, english func(word string) bool, asked bool) []Word {
 
 // likely are the languages that a folded text without small words is in: at least half of its words are none of
 // English, and at least half of those mean something in one of them. nil: it is English.
-func likely(folded string, english func(word string) bool) []string {
-	words := latinWords(folded)
+func likely(text string, english func(word string) bool, asked bool) []string {
+	words := latinWords(retrieval.FoldWords(text))
 	if len(words) > mostLikely {
 		return nil
 	}
@@ -77,10 +78,13 @@ func likely(folded string, english func(word string) bool) []string {
 		return nil
 	}
 	l, _, known := best(strange, retrieval.LatinLanguages())
-	if 2*known < len(strange) {
-		return nil
+	switch {
+	case 2*known >= len(strange):
+		return []string{l.code}
+	case asked && known == 0:
+		return misspeltIn(text, strange)
 	}
-	return []string{l.code}
+	return nil
 }
 
 // mostLikely is how many words a text without a small one has at most: more are a list, or code.
@@ -240,6 +244,7 @@ func (r *reader) addWord(word, english string, name bool, l *lexicon) {
 	}
 	if r.asked && w.English == "" && !w.Small && !name {
 		w.English = l.near(word)
+		w.Guessed = w.English != ""
 	}
 	r.words = append(r.words, w)
 }

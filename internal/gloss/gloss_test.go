@@ -38,6 +38,33 @@ func meanings(words []gloss.Word) string {
 	return strings.Join(out, " ")
 }
 
+// A query without a word that tells its language is in one that has a word one error away, unless English has one.
+func TestMisspeltWordsTellALanguage(t *testing.T) {
+	for text, want := range map[string]string{
+		"bilbioteca": "library", "Bilbioteca": "English", // a name
+		"windw": "English", "Schlüsssel": "key", "xxqqzz": "English", "bilbioteca xxqqzz qqxxzz": "English",
+		"computer bilbioteca mutter": "English",
+	} {
+		got := meanings(gloss.Asked(text, vocabulary))
+		if got != want {
+			t.Errorf("asked %q: %s, want %s", text, got, want)
+		}
+		for _, w := range gloss.Asked(text, vocabulary) {
+			if w.Guessed != (w.English != "") {
+				t.Errorf("%q: %+v", text, w)
+			}
+		}
+		if got := read(text); got != "English" && text != "Schlüsssel" {
+			t.Errorf("stored %q: %s", text, got)
+		}
+	}
+	for _, w := range gloss.Asked("Wo ist der Schlüssel", vocabulary) {
+		if w.Guessed {
+			t.Errorf("%+v is a guess", w)
+		}
+	}
+}
+
 // In what somebody looks for a word that nobody knows means what the only one means that a typing error makes of it. In a
 // text that is stored it means nothing, and a name or a short word does nowhere.
 func TestMisspeltWordsOfAQueryMeanWhatTheyStandFor(t *testing.T) {

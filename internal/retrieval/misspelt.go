@@ -76,7 +76,7 @@ const markLetters = 27
 // MarkOf returns the mark of a word in its folded form.
 func MarkOf(word string) Mark {
 	n := utf8.RuneCountInString(word)
-	if n < leastMisspelt-1 || n > mostMisspelt || !allLetters(word) {
+	if n < leastMisspelt-1 || n > mostMisspelt || !allSpelled(word) {
 		return 0
 	}
 	if first, _ := utf8.DecodeRuneInString(word); isCJK(first) {
@@ -87,6 +87,16 @@ func MarkOf(word string) Mark {
 		m |= 1 << (uint32(r) % markLetters)
 	}
 	return m
+}
+
+// allSpelled reports whether a text is of letters and of what is written on them: vowels of Hindi are marks.
+func allSpelled(text string) bool {
+	for _, r := range text {
+		if !unicode.IsLetter(r) && (r < utf8.RuneSelf || !unicode.IsMark(r)) {
+			return false
+		}
+	}
+	return true
 }
 
 // letters is the number of letters.

@@ -348,7 +348,7 @@ func (c *collector) token(t Token) {
 // misspellable reports whether a word may be a typing error: letters alone, of a script
 // that is not searched in pairs, and enough of them.
 func misspellable(word string) bool {
-	return utf8.RuneCountInString(word) >= leastMisspelt && allLetters(word)
+	return utf8.RuneCountInString(word) >= leastMisspelt && allSpelled(word)
 }
 
 // words returns what to look for.

@@ -88,7 +88,7 @@ var bearerCases = []testCase{
 		_, by := b.told("alergies", loci.Filter{})
 		b.same("what was searched for", by, [][]string{{"alergies", "allergy"}})
 		_, by = b.told("Werkstaten", loci.Filter{})
-		b.same("what was searched for of a stem", by, [][]string{{"werkstaten", "werkstatt"}})
+		b.same("what was searched for of a stem", by, [][]string{{"werkstaten", "werkstatten"}})
 		for _, query := range []string{"leak", "the sorlle of my friend", "brrleaving", "xelescopings"} {
 			b.same("hits of "+query, b.found(words(query)), nil)
 		}

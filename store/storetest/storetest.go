@@ -85,7 +85,7 @@ func Run(t *testing.T, target Target) {
 func searches() []testCase {
 	return slices.Concat(
 		longestCases, revisionCases, touchCases, roundTripCases, orderCases, filterCases, matchCases,
-		bearerCases, wishCases, sequenceCases, phraseCases, selectionCases, queryCases, vectorCases,
+		bearerCases, misspeltCases, wishCases, sequenceCases, phraseCases, selectionCases, queryCases, vectorCases,
 		nameCases, tenantCases,
 	)
 }

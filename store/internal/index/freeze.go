@@ -17,7 +17,7 @@ import (
 // analyser is the version of what makes words, marks, places and speakers of records. A
 // test notices when they change; then it must grow, so that no older segment is read. It also grew when sketches
 // got another form: without one all vectors of a segment are compared.
-const analyser = 10
+const analyser = 11
 
 // Flags of entries in segments.
 const (

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +13,7 @@ const (
 	mendedWeight = 0.8 // of a word that was mended, or of a compound that holds it
 	mostMended   = 16  // words of a query, so that a text pasted into it costs little
 	mostMeant    = 3   // words for one
+	fewWords     = 3   // of a query that is no sentence: in a sentence most words that nobody has are right
 )
 
 // A meant is a word of what is searched that a word of the query may be meant for, or the stem of one.
@@ -21,6 +21,7 @@ type meant struct {
 	spelling string // shown; of a stem without its mark
 	term     string // of a stem; "": of all forms of the word
 	distance int
+	against  int // what else speaks against it, see [meant.cost]
 	holders  int
 }
 
@@ -35,11 +36,12 @@ func (m *meant) terms() []string {
 // mend replaces the words of a query that nobody has by words that are there: the parts
 // of a compound, compounds that the word is a part of, and words that are a typing error
 // or two away. Which words those are depends only on the vocabulary of what is searched.
-func (s *search) mend(words []retrieval.QueryWord, english bool, told func(string, []string)) {
+func (s *search) mend(words []retrieval.QueryWord, q *retrieval.Query, told func(string, []string)) {
+	few := !q.English && len(q.Words) <= fewWords
 	for i, w := range words {
 		var found []meant
 		if i < mostMended {
-			found = s.meantFor(w.Spelling, english)
+			found = s.meantFor(w.Spelling, q.English, few)
 		}
 		if len(found) == 0 {
 			s.ask(asked{in: make([]askedIn, len(s.parts))}, w.Weight, w.Weight)
@@ -60,8 +62,8 @@ func (s *search) mend(words []retrieval.QueryWord, english bool, told func(strin
 	}
 }
 
-// meantFor are the words that a word may be meant for, the likeliest first.
-func (s *search) meantFor(word string, english bool) (out []meant) {
+// meantFor are the words that a word may be meant for, the likeliest first. few: those in other forms, too.
+func (s *search) meantFor(word string, english, few bool) (out []meant) {
 	mark := retrieval.MarkOf(word)
 	edits := mark.Edits()
 	if edits == 0 || retrieval.WellSpelled(word) {
@@ -91,8 +93,15 @@ func (s *search) meantFor(word string, english bool) (out []meant) {
 			}) {
 				continue
 			}
-			near = append(near, meant{strings.Clone(spelling), "", distance, s.holders(term)})
+			m := meant{strings.Clone(spelling), "", distance, 0, s.holders(term)}
+			if few {
+				m.against = ease(word, spelling, distance)
+			}
+			near = append(near, m)
 		}
+	}
+	if few && !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 }) {
+		near = append(near, s.formsNear(word)...)
 	}
 	if len(near) == 0 {
 		near = s.stemsNear(word, english)
@@ -169,27 +178,6 @@ func (s *search) stemNear(sh *scoring, n uint32, w *sought) (meant, bool) {
 	m.spelling, m.term = strings.Clone(m.spelling), strings.Clone(m.term)
 	m.holders = s.holders(term)
 	return m, true
-}
-
-// likeliest sorts out what a word is meant for: the nearest words, of these those with the
-// same first letter, and those that more memories hold.
-func likeliest(word string, near []meant) (out []meant) {
-	first := func(m meant) int {
-		if m.spelling[0] == word[0] {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(near, func(a, b meant) int {
-		return cmp.Or(a.distance-b.distance, first(a)-first(b), b.holders-a.holders,
-			strings.Compare(a.spelling, b.spelling), strings.Compare(a.term, b.term))
-	})
-	for _, m := range near {
-		if m.distance == near[0].distance && first(m) == first(near[0]) && len(out) < mostMeant {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // leastPart is how many bytes a part of a compound has at least.

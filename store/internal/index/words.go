@@ -125,6 +125,10 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 		found[i] = s.findIn(s.found[i*parts:(i+1)*parts:(i+1)*parts], terms)
 		holders[i] = found[i].holders
 	}
+	mended := map[int]bool(nil)
+	if !p.Quick {
+		mended = s.mendPairs(q.Words, found, holders, p.Corrected)
+	}
 	missed := q.Missed(holders)
 	s.asked = slices.Grow(s.asked, len(q.Words))
 	unheard := []retrieval.QueryWord(nil)
@@ -154,6 +158,10 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 			}
 		}
 		switch {
+		case mended[i] && missed[i]:
+			s.ask(found[i], w.Weight*mendedWeight, w.Weight)
+		case mended[i]:
+			s.ask(found[i], w.Weight*mendedWeight, 0)
 		case !missed[i] && holders[i] > 0:
 			s.ask(found[i], w.Weight, 0)
 			s.asked[len(s.asked)-1].term = w.Term
@@ -165,7 +173,7 @@ func (s *search) askWords(q *retrieval.Query, p loci.Probe) {
 			unheard = append(unheard, w)
 		}
 	}
-	s.mend(unheard, q.English, p.Corrected)
+	s.mend(unheard, q, p.Corrected)
 }
 
 // asked is something that a search looks for: a word, what begins so, or a phrase.
