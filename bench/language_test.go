@@ -43,7 +43,7 @@ func TestScoresByVectorsAreChancesInOtherLanguages(t *testing.T) {
 			served, disturbed = 0.9, 0.5
 		}
 		for _, f := range part.Floors {
-			if f.Score == 0.05 && (f.Served.Value < served-1e-9 || f.Disturbed.Value > disturbed) {
+			if f.Score == 0.05 && (f.Served.Value < served-1e-9 || f.Disturbed.Value > disturbed+1e-9) {
 				t.Errorf("%s: %+v", part.Conv, f)
 			}
 		}

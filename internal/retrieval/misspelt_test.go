@@ -298,7 +298,8 @@ func TestWordsThatComeOnceTakeNoPlace(t *testing.T) {
 	for n := range 20_000 {
 		ask('x', "once"+strconv.Itoa(n))
 	}
-	if n := remembered(); n != 2 {
+	// Of two words that have one place after another, one in 32,768 looks as if it came again.
+	if n := remembered(); n < 2 || n > 12 {
 		t.Errorf("%d stems are remembered of two words that came again", n)
 	}
 	asked = 0
