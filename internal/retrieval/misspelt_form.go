@@ -108,12 +108,12 @@ const mostFormEnding = 6
 
 // Form is a word one typing error away that has a stem in a language.
 func (s *Slips) Form(language byte, stem string) (form string, ok bool) {
-	make := stemFunc(language)
-	if make == nil || utf8.RuneCountInString(stem) < leastFormStem {
+	stemmed := stemFunc(language)
+	if stemmed == nil || utf8.RuneCountInString(stem) < leastFormStem {
 		return "", false
 	}
-	fits := func(form string) bool { return utf8.RuneCountInString(form) >= leastForm && make(form) == stem }
-	if form := s.undoneAs(language, make)[stem]; form != "" {
+	fits := func(form string) bool { return utf8.RuneCountInString(form) >= leastForm && stemmed(form) == stem }
+	if form := s.undoneAs(language, stemmed)[stem]; form != "" {
 		return form, true
 	}
 	if !s.mayBegin(stem) { // most, and what follows takes longer
@@ -125,7 +125,7 @@ func (s *Slips) Form(language byte, stem string) (form string, ok bool) {
 		same++
 	}
 	if same == len(t) {
-		return s.inEnding(stem, len(t), fits)
+		return s.inEnding(len(t), fits)
 	}
 	rest := s.letters[same:]
 	for _, skip := range [][2]int{{1, 1}, {1, 0}, {0, 1}} { // another letter, too many, too few
@@ -157,8 +157,8 @@ func cutRunes(text, beginning []rune) (rest []rune, ok bool) {
 	return text[len(beginning):], true
 }
 
-// inEnding is Form where the word begins with the stem: another letter in the ending, or one more.
-func (s *Slips) inEnding(stem string, n int, fits func(string) bool) (form string, ok bool) {
+// inEnding is Form where the word begins with the n letters of the stem: another letter in the ending, or one more.
+func (s *Slips) inEnding(n int, fits func(string) bool) (form string, ok bool) {
 	for at := n; at <= len(s.letters); at++ {
 		before := string(s.letters[:at])
 		for _, r := range s.alphabet {
@@ -177,14 +177,14 @@ func (s *Slips) inEnding(stem string, n int, fits func(string) bool) (form strin
 }
 
 // undoneAs are the words with a letter fewer, or with two swapped, by their stems in a language.
-func (s *Slips) undoneAs(language byte, make func(string) string) map[string]string {
+func (s *Slips) undoneAs(language byte, stemmed func(string) string) map[string]string {
 	if of, ok := s.undone[language]; ok {
 		return of
 	}
 	of := map[string]string{}
 	for form := range s.Undo() {
 		if utf8.RuneCountInString(form) >= leastForm-1 {
-			if stem := make(form); of[stem] == "" {
+			if stem := stemmed(form); of[stem] == "" {
 				of[stem] = form
 			}
 		}

@@ -246,7 +246,8 @@ func (l *lexicon) post(to, number uint32) {
 		}
 		list, l.once = l.once[:0:1], l.once[1:]
 	}
-	t.postings = append(list, posting{Passage: number, Count: 1})
+	list = append(list, posting{Passage: number, Count: 1})
+	t.postings = list
 	t.holders++
 	l.posted++
 }
