@@ -346,7 +346,8 @@ func TestServersThatFollowTheirOwnCommits(t *testing.T) {
 	servers := []loci.Store{g.s, g.other}
 	var writer loci.Store // since the search before
 	followed := 0
-	for range locitest.Long(120, 2000) {
+	const most = 3000 // steps until a search has taken in what was handed over: about 40 are enough
+	for step := 0; step < locitest.Long(120, 2000) || followed == 0 && step < most; step++ {
 		s := servers[random.IntN(8)/7] // mostly the same
 		do := random.IntN(12)
 		if do < 10 || len(there) == 0 {
