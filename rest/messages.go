@@ -86,9 +86,9 @@ func openAIForm() map[string]any {
 	call := object("A call of a tool", map[string]any{"id": text(""), "type": oneOf("function"),
 		"function": object("", map[string]any{"name": text(""), "arguments": text("A JSON object, as text")}, "name", "arguments")}, "function")
 	return object("A message of OpenAI's chat", map[string]any{
-		"role": oneOf("user", "assistant", "system", "developer", "tool", "function"),
+		"role":    oneOf("user", "assistant", "system", "developer", "tool", "function"),
 		"content": contentForm(map[string]any{"type": "null"}),
-		"name": text("Of the speaker"), "tool_call_id": text("Of the call whose result this is; of the role tool"),
+		"name":    text("Of the speaker"), "tool_call_id": text("Of the call whose result this is; of the role tool"),
 		"tool_calls": map[string]any{"type": "array", "items": call}}, "role")
 }
 
