@@ -37,16 +37,7 @@ func TestSievesDenyNothingThatIsSelected(t *testing.T) {
 		if random.IntN(2) == 0 {
 			want = fmt.Sprintf(`{%q:%s}`, pick("$gt", "$gte", "$lt", "$lte", "$eq", "$ne"), want)
 		}
-		var filter map[string]any
-		d := json.NewDecoder(strings.NewReader(`{"n":` + want + `}`))
-		d.UseNumber()
-		if err := d.Decode(&filter); err != nil {
-			t.Fatal(err)
-		}
-		set, err := Parse(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := conditionsOf(t, `{"n":`+want+`}`)
 		have, err := jsonform.Decode([]byte(attributes))
 		if err != nil {
 			t.Fatal(err)
@@ -66,6 +57,22 @@ func TestSievesDenyNothingThatIsSelected(t *testing.T) {
 	if selected < 10_000 || denied < 25_000 {
 		t.Errorf("%d are selected, %d denied, and %d left to look at", selected, denied, left)
 	}
+}
+
+// conditionsOf are those of a filter, with numbers as written.
+func conditionsOf(t *testing.T, filter string) Set {
+	t.Helper()
+	var read map[string]any
+	d := json.NewDecoder(strings.NewReader(filter))
+	d.UseNumber()
+	if err := d.Decode(&read); err != nil {
+		t.Fatal(err)
+	}
+	set, err := Parse(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 // What a record does not hold is denied without a look at its JSON.
@@ -90,17 +97,7 @@ func TestSievesDeny(t *testing.T) {
 		{`{"n":{"$ne":1}}`, `{}`, false},
 		{`{}`, `{}`, false},
 	} {
-		var filter map[string]any
-		d := json.NewDecoder(strings.NewReader(c.filter))
-		d.UseNumber()
-		if err := d.Decode(&filter); err != nil {
-			t.Fatal(err)
-		}
-		set, err := Parse(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := set.Trace(nil).Sieve().Denies([]byte(c.attributes)); got != c.want {
+		if got := conditionsOf(t, c.filter).Trace(nil).Sieve().Denies([]byte(c.attributes)); got != c.want {
 			t.Errorf("%s denies %s: %v", c.filter, c.attributes, got)
 		}
 	}

@@ -40,7 +40,6 @@ type part interface {
 	allMarks() []retrieval.Mark
 	spelled(word uint32) (spelling, term string) // "": nobody says it any more
 
-	find(id loci.ID) (entry uint32, ok bool)
 	seen(entry uint32) seen
 	firstOf(entry uint32) (passage uint32)
 	numberOf(entry uint32) uint32 // see [Index.UpsertNumbered]
@@ -182,11 +181,6 @@ func (s *shard) allMarks() []retrieval.Mark { return s.marks }
 func (s *shard) spelled(n uint32) (spelling, term string) {
 	w := s.vocabulary.at(n)
 	return w.spelling, s.listed.at(w.term).name
-}
-
-func (s *shard) find(id loci.ID) (uint32, bool) {
-	n, ok := s.byID[id]
-	return n, ok
 }
 
 func (s *shard) seen(n uint32) seen {

@@ -89,17 +89,5 @@ func (x *Index) take(key Key, s *shard) {
 	x.gatherings.comes(s)
 }
 
-// PassagesIn returns the number of passages of a shard that can be found.
-func (x *Index) PassagesIn(key Key) int {
-	if s := x.shards[key]; s != nil {
-		n := s.livePassages
-		for _, m := range s.segments {
-			n += m.counts.passages
-		}
-		return n
-	}
-	return 0
-}
-
 // keptText is how much of a record's text an entry keeps.
 func keptText(r *loci.Record) int { return len(r.Text) + len(r.Heading) }
