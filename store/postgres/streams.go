@@ -23,19 +23,19 @@ const (
 	maxPreparedStreams = 8
 )
 
-// Streams are the namespaces that a list by time reaches: the index on places has the records
-// of each one in the list's order, so that a page need not read and sort those of all.
+// Streams are the namespaces that a list by time reaches: an index has the records of each one in
+// the list's order, and another those of each kind in it, so that a page need not read and sort those of all.
 type streams struct {
 	large []int64 // each is read by itself, in its order, as far as the page goes
 	small []int64 // with few records each, which are sorted together
 }
 
-// mergeable reports whether a page by time is read in streams: it spans namespaces, and nothing in
+// mergeable reports whether a page by time is read in streams: it spans namespaces or kinds, and nothing in
 // the filter finds its few records sooner.
 func mergeable(f *loci.Filter, order loci.Order, limit int) bool {
 	sought := len(f.IDs) > 0 || f.Slot != nil || !f.Slots.IsZero() || f.Expired || !f.Due.IsZero() ||
 		f.Waning || f.Ended || f.Gone
-	return !order.BySlot() && limit <= page.MostRows && !sought && (!f.Exact || len(f.Within) > 1)
+	return !order.BySlot() && limit <= page.MostRows && !sought && (!f.Exact || len(f.Within) > 1 || len(f.Kinds) > 1)
 }
 
 // streams looks for the namespaces of a list; nil: it is sorted. Where the tenant is known to
@@ -69,7 +69,7 @@ func (r *reading) streams(filter *loci.Filter, order loci.Order, limit int) (out
 }
 
 // selectStreams asks for the namespaces that a filter reaches, how many they are, and whether each has
-// more than so many records. Of too many namespaces nothing is counted.
+// more than so many records of its kinds. Of too many namespaces nothing is counted.
 func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
 	c := about(t)
 	c.add("tenant = $1 AND key_head IS NOT NULL")
@@ -84,9 +84,13 @@ func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
 		}
 		c.add("(" + strings.Join(either, " OR ") + ")")
 	}
+	of := ""
+	if len(filter.Kinds) > 0 {
+		of = " AND kind = ANY(" + c.arg(list(filter.Kinds)) + ")"
+	}
 	return stmt{
 		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN FALSE ELSE EXISTS " +
-			"(SELECT 1 FROM loci.record WHERE tenant = $1 AND namespace = s.n OFFSET " + c.arg(from) + ") END " +
+			"(SELECT 1 FROM loci.record WHERE tenant = $1 AND namespace = s.n" + of + " OFFSET " + c.arg(from) + ") END " +
 			"FROM (SELECT n, count(*) OVER () AS many FROM (SELECT n FROM loci.namespace WHERE " + c.String() +
 			" LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
 		args: c.args,
@@ -102,24 +106,46 @@ func merged(
 	by := c.byTime(after, order == loci.OldestFirst)
 	f := *filter
 	f.Within, f.Exact = []loci.Namespace{{}}, false
+	// A stream has one kind, unless they are too many.
+	apart := len(f.Kinds) > 1 && len(in.large) > 0 && len(in.large)*len(f.Kinds) <= maxStreams
+	if apart {
+		f.Kinds = nil
+	}
 	exact = c.where(&f, &t.names)
 	of := "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " AND r.namespace = "
 	end := " ORDER BY " + by + " LIMIT " + c.arg(limit)
+	kinds := []string{""} // each as a condition
+	if apart {
+		kinds = nil
+		for _, kind := range filter.Kinds {
+			kinds = append(kinds, " AND r.kind = "+c.arg(string(kind)))
+		}
+	}
+	var small string
+	if len(in.small) > 0 || len(in.large) != 1 || apart {
+		small = of + "ANY(" + c.arg(append([]int64{}, in.small...)) + ")"
+		if apart {
+			small += " AND r.kind = ANY(" + c.arg(list(filter.Kinds)) + ")"
+		}
+	}
 	switch {
 	case len(in.large) == 0:
-		q.sql = of + "ANY(" + c.arg(in.small) + ")" + end
-	case len(in.large) == 1 && len(in.small) == 0:
+		q.sql = small + end
+	case small == "":
 		q.sql = of + c.arg(in.large[0]) + end
 	default:
 		large := slices.Clone(in.large)
-		if q.once = len(large) > maxPreparedStreams; !q.once {
+		if q.once = len(large)*len(kinds) > maxPreparedStreams; !q.once {
 			for len(large) < 1<<bits.Len(uint(len(large)-1)) {
 				large = append(large, 0) // none has this number
 			}
 		}
-		arms := []string{"(" + of + "ANY(" + c.arg(append([]int64{}, in.small...)) + ")" + end + ")"}
+		arms := []string{"(" + small + end + ")"}
 		for _, number := range large {
-			arms = append(arms, "("+of+c.arg(number)+end+")")
+			in := c.arg(number)
+			for _, kind := range kinds {
+				arms = append(arms, "("+of+in+kind+end+")")
+			}
 		}
 		q.sql = "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") r" + end
 	}

@@ -113,8 +113,11 @@ func rowsRead(t *testing.T, url, sql string, args []any) (n int) {
 	defer conn.Close(t.Context())
 	args = slices.Clone(args)
 	for i, arg := range args {
-		if id, ok := arg.(loci.ID); ok {
-			args[i] = id[:]
+		switch arg := arg.(type) {
+		case loci.ID:
+			args[i] = arg[:]
+		case string: // a column of texts is one of bytes
+			args[i] = []byte(arg)
 		}
 	}
 	type node struct {
