@@ -95,6 +95,11 @@ var steps = []step{{
 	// A shard is read in parts, in the order of its ids.
 	name:    "0003_shard_order",
 	indexes: []indexOf{{cRecord, "shard", up("t", "namespace", "kind", "_id"), false, searchable}},
+}, {
+	// A list of some kinds is in its order, and a count of a kind costs what there is of it: the server
+	// merges as many ranges as a filter names namespaces and kinds.
+	name:    "0004_lane_order",
+	indexes: []indexOf{{cRecord, "lane", up("t", "namespace", "kind", "-created_at", "_id"), false, nil}},
 }}
 
 const (
