@@ -169,15 +169,14 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 	err = s.read(ctx, t, "list namespaces", func(r *reading) error {
 		out = nil
 		c := about(r.t)
-		one := filter // in a namespace that the query names
-		one.Within, one.Exact = []loci.Namespace{{}}, false
+		one := filter // of one kind, in a namespace that the query names
+		one.Within, one.Exact, one.Kinds = []loci.Namespace{{}}, false, nil
 		if c.where(&one, &r.t.names) {
-			held := c.String()
+			q := "SELECT s.key_head, s.key_tail FROM loci.namespace s WHERE s.tenant = $1 AND s.key_head IS NOT NULL AND " +
+				c.held(filter.Kinds, 0)
 			c.parts = nil
 			c.within("s.n", filter.Within, filter.Exact, &r.t.names)
-			q := "SELECT s.key_head, s.key_tail FROM loci.namespace s WHERE s.tenant = $1 AND s.key_head IS NOT NULL AND " +
-				c.String() + " AND EXISTS (SELECT 1 FROM loci.record r WHERE r.namespace = s.n AND " + held +
-				" OFFSET 0) ORDER BY s.key_head, s.key_tail" // else it is joined with all records of the tenant
+			q += " AND " + c.String() + " ORDER BY s.key_head, s.key_tail"
 			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
 				out = append(out, loci.NamespaceFromKey(row.string(0)+row.string(1)))
 				return nil

@@ -69,7 +69,7 @@ func (r *reading) streams(filter *loci.Filter, order loci.Order, limit int) (out
 }
 
 // selectStreams asks for the namespaces that a filter reaches, how many they are, and whether each has
-// more than so many records of its kinds. Of too many namespaces nothing is counted.
+// more than so many records of one of its kinds. Of too many namespaces nothing is counted.
 func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
 	c := about(t)
 	c.add("tenant = $1 AND key_head IS NOT NULL")
@@ -84,17 +84,30 @@ func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
 		}
 		c.add("(" + strings.Join(either, " OR ") + ")")
 	}
-	of := ""
-	if len(filter.Kinds) > 0 {
-		of = " AND kind = ANY(" + c.arg(list(filter.Kinds)) + ")"
-	}
+	where := c.String()
+	c.parts = []string{"r.tenant = $1"}
 	return stmt{
-		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN FALSE ELSE EXISTS " +
-			"(SELECT 1 FROM loci.record WHERE tenant = $1 AND namespace = s.n" + of + " OFFSET " + c.arg(from) + ") END " +
-			"FROM (SELECT n, count(*) OVER () AS many FROM (SELECT n FROM loci.namespace WHERE " + c.String() +
-			" LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
+		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN FALSE ELSE " +
+			c.held(filter.Kinds, from) + " END FROM (SELECT n, count(*) OVER () AS many FROM (SELECT n FROM loci.namespace WHERE " +
+			where + " LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
 		args: c.args,
 	}
+}
+
+// held says of a namespace s that of one of some kinds, or of all together, it has more than so many records r that meet the
+// conditions. They are counted in an order: else the database may read records of all namespaces until enough fit. The
+// offset, which may be 0, keeps it from joining with all.
+func (c *conditions) held(kinds []loci.Kind, more int) string {
+	of := "EXISTS (SELECT 1 FROM loci.record r WHERE r.namespace = s.n AND " + c.String()
+	end := " ORDER BY r.created_at DESC, r.id OFFSET " + c.arg(more) + ")"
+	if len(kinds) == 0 {
+		return of + end
+	}
+	var either []string
+	for _, kind := range kinds {
+		either = append(either, of+" AND r.kind = "+c.arg(string(kind))+end)
+	}
+	return "(" + strings.Join(either, " OR ") + ")"
 }
 
 // merged is [listing] for a list by time over streams: the database reads of each no more than the
