@@ -141,32 +141,83 @@ func (c *scratch) forget() {
 
 // addScores adds what passages of a part get for one thing; fresh: also to those that have nothing yet.
 func (s *search) addScores(sh *scoring, a *asked, fresh bool) {
-	var once [64]float32 // as in addList, where variables of their own are explained, too
 	list := a.listOf(sh)
-	sums, passages, summed := sh.sums, sh.passages, sh.summed
-	if fresh {
-		summed = slices.Grow(summed, len(list))
+	if a.scores == nil {
+		a.scores = new(scoresByCount)
 	}
-	for _, p := range list {
-		sum := &sums[p.Passage]
+	sh.summed = slices.Grow(sh.summed, len(list))
+	room := sh.summed[len(sh.summed):cap(sh.summed)]
+	for len(list) > 0 {
+		n, k := 0, 0
+		if fresh {
+			n, k = a.scores.addFresh(list, sh.passages, sh.sums, room)
+		} else {
+			n = a.scores.add(list, sh.passages, sh.sums)
+		}
+		if sh.summed, room = sh.summed[:len(sh.summed)+k], room[k:]; n == len(list) {
+			return
+		}
+		p := list[n]
+		list = list[n+1:]
+		length, sum := sh.passages[p.Passage].Length, &sh.sums[p.Passage]
+		if p.Count == 0 || !fresh && *sum == 0 {
+			continue
+		}
 		if *sum == 0 {
-			if !fresh || p.Count == 0 {
-				continue
-			}
-			summed = append(summed, p.Passage)
+			sh.summed, room = append(sh.summed, p.Passage), room[1:]
 		}
-		if length := passages[p.Passage].Length; p.Count == 1 && length < uint32(len(once)) {
-			more := once[length]
-			if more == 0 {
-				more = float32(score(a.weight, 1, float64(length), s.average))
-				once[length] = more
-			}
-			*sum += more
-		} else if p.Count > 0 {
-			*sum += float32(score(a.weight, float64(p.Count), float64(length), s.average))
+		*sum += float32(score(a.weight, float64(p.Count), float64(length), s.average))
+		a.scores.make(p.Count, length, a.weight, s.average)
+	}
+}
+
+// scoresByCount are what a passage gets for what stands in it so often, from 1, by its length; 0: that is not made yet.
+// Nearly all passages are short and nearly all words stand in them a few times. What adds them calls nothing, so that all
+// that the loop works with stays in registers: it ends at a posting for which nothing is made, and says which that is.
+type scoresByCount [4][64]float32
+
+// make makes those of a count, if there is room for it.
+func (c *scoresByCount) make(count, length uint32, weight, average float64) {
+	if count > uint32(len(c)) || length >= uint32(len(c[0])) {
+		return
+	}
+	for length := range c[count-1] {
+		c[count-1][length] = float32(score(weight, float64(count), float64(length), average))
+	}
+}
+
+// add adds them to passages that have something already.
+func (c *scoresByCount) add(list []posting, passages []passage, sums []float32) (n int) {
+	for n = range list {
+		passage, row := list[n].Passage, list[n].Count-1
+		if sums[passage] == 0 {
+			continue
+		}
+		length := passages[passage].Length
+		if row >= uint32(len(c)) || length >= uint32(len(c[0])) || c[row][length] == 0 {
+			return n
+		}
+		sums[passage] += c[row][length]
+	}
+	return len(list)
+}
+
+// addFresh adds them to all passages, and says how many had nothing: those are put into some room.
+func (c *scoresByCount) addFresh(list []posting, passages []passage, sums []float32, room []uint32) (n, k int) {
+	for n = range list {
+		passage, row := list[n].Passage, list[n].Count-1
+		length := passages[passage].Length
+		if row >= uint32(len(c)) || length >= uint32(len(c[0])) || c[row][length] == 0 {
+			return n, k
+		}
+		sum := sums[passage]
+		sums[passage] = sum + c[row][length]
+		if sum == 0 {
+			room[k] = passage
+			k++
 		}
 	}
-	sh.summed = summed
+	return len(list), k
 }
 
 // mostScore is the most that a passage of a part gets for what is asked for.
