@@ -332,8 +332,7 @@ func (s *Segment) Rest(n uint32) []byte {
 
 // Words appends the words of a passage to a list: see [Data.Words].
 func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
-	b := s.words.at(passage)
-	s.Check(b)
+	b := s.wordsOf(passage)
 	to = slices.Grow(to, len(b))
 	words := uint64(len(s.wordTerms))
 	for at := 0; at < len(b); {
@@ -353,11 +352,17 @@ func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
 	return to
 }
 
+// wordsOf are the bytes of the words of a passage.
+func (s *Segment) wordsOf(passage uint32) []byte {
+	b := s.words.at(passage)
+	s.Check(b)
+	return b
+}
+
 // TermsOf appends the terms of the words of a passage to a list, those alone whose bit is among some: that of their
 // number, of 64.
 func (s *Segment) TermsOf(to []uint32, passage uint32, among uint64) []uint32 {
-	b := s.words.at(passage)
-	s.Check(b)
+	b := s.wordsOf(passage)
 	to = slices.Grow(to, len(b))
 	out, k := to[len(to):cap(to)], 0
 	for at := 0; at < len(b) && k < len(out); {
@@ -370,8 +375,9 @@ func (s *Segment) TermsOf(to []uint32, passage uint32, among uint64) []uint32 {
 		if word >>= 1; next < 0 || word >= uint64(len(s.wordTerms)) {
 			break
 		}
-		out[k] = s.wordTerms[word] >> 1
-		k, at = k+1, next
+		term := s.wordTerms[word] >> 1
+		out[k] = term
+		k, at = k+int(among>>(term%64)&1), next
 	}
 	return to[:len(to)+k]
 }
