@@ -242,7 +242,9 @@ func (c *scoresByCount) make(count, length uint32, weight, average float64) {
 	}
 }
 
-// add adds them to passages that have something already.
+// add adds them to passages that have something already. Inlined, it would work in memory.
+//
+//go:noinline
 func (c *scoresByCount) add(list []posting, passages []passage, sums []float32) (n int) {
 	for n = range list {
 		passage, row := list[n].Passage, list[n].Count-1
