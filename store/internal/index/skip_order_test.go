@@ -35,7 +35,8 @@ func TestThoseThatHaveMostAreLookedAtFirst(t *testing.T) {
 		}
 		shelve(t, x, key)
 		f := loci.Filter{Within: []loci.Namespace{here}}
-		s := search{filter: &f, skipFrom: x.skipFrom, readCost: 1 << 30, guessFrom: x.guessFrom, unguessed: &x.unguessed}
+		s := search{filter: &f, skipFrom: x.skipFrom, readCost: 1 << 30, guessFrom: x.guessFrom,
+			unguessed: &x.unguessed}
 		p := loci.Probe{Text: query}
 		s.choose(x, &p)
 		if err := s.scoreWords(p); err != nil {
