@@ -233,7 +233,7 @@ func (s *search) findDescribed(p *loci.Probe) error {
 	}
 	words := byWords
 	if s.skips {
-		words = s.byWordsSkipping()
+		words = s.byWordsSkipping(1)
 	}
 	best, err := s.best(1, words, nil)
 	if err != nil || len(best) == 0 {

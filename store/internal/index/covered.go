@@ -106,7 +106,7 @@ func (s *search) coverLarge(large map[sequenceOf]bool, best map[sequenceOf]float
 		if math.IsInf(least, 1) || !sh.hasSequences() {
 			continue
 		}
-		rest := s.touch(sh, least, func(_ *scoring, a *asked) float64 { return a.weight }, addWeights)
+		rest, _ := s.touch(sh, &least, func(_ *scoring, a *asked) float64 { return a.weight }, addWeights, nil)
 		for _, n := range sh.summed {
 			of := sequenceOf{int32(sh.first), sh.sequenceOfPassage(&sh.passages[n])}
 			if large[of] && float64(sh.sums[n])*(1+slack)+rest > best[of] {

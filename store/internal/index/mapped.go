@@ -227,9 +227,9 @@ func (m *mapped) countTerms(t *targets, passage uint32) {
 	if m.isDead(m.Passages[passage].Entry) {
 		return
 	}
-	t.room = m.Words(t.room[:0], passage)
-	for _, w := range t.room {
-		t.add(m.termOf(w >> 1))
+	t.room = m.TermsOf(t.room[:0], passage, t.terms)
+	for _, term := range t.room {
+		t.add(term)
 	}
 }
 

@@ -134,7 +134,7 @@ func Arrange[T any](values []T, order []int) {
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 	words := byWords
 	if s.skips {
-		words = s.byWordsSkipping()
+		words = s.byWordsSkipping(limit)
 	}
 	byWord, err := s.best(limit, words, nil)
 	if err != nil {
@@ -279,6 +279,7 @@ type scratch struct {
 
 	found []row // see [search.guess]
 	most  floats
+	reach floats // see [scratch.reached]
 }
 
 // worded is what words of the query say of a passage.

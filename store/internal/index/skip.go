@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -29,8 +30,9 @@ func (s *search) maySkip(plain bool) bool {
 	return plain && postings >= s.skipFrom
 }
 
-// byWordsSkipping is [byWords] where passages are scored when they are looked at.
-func (s *search) byWordsSkipping() signal {
+// byWordsSkipping is [byWords] where passages are scored when they are looked at, for so many of the best. Those that
+// have most already come first: once they are looked at, few others may still get among the best.
+func (s *search) byWordsSkipping(limit int) signal {
 	of := func(sh *scoring, n uint32) (float64, bool) {
 		w := s.wordsAt(sh, n)
 		return w.score, w.score > 0
@@ -39,17 +41,63 @@ func (s *search) byWordsSkipping() signal {
 		if s.fewTagged(sh) {
 			return sh.eachTagged(of, yield)
 		}
-		rest := s.touch(sh, *least, s.mostScore, s.addScores)
-		for _, n := range sh.summed {
-			if float64(sh.sums[n])*(1+slack)+rest < *least || !sh.hasTags(sh.passages[n].Entry) {
-				continue
+		look := func(from, rest float64) error {
+			passages, sums := sh.passages, sh.sums
+			for _, n := range sh.summed {
+				sum := float64(sums[n])
+				if sum < from || float64(sum*(1+slack))+rest < *least || !sh.hasTags(passages[n].Entry) {
+					continue
+				}
+				sums[n] = looked
+				if err := yield(n, s.wordsAt(sh, n).score); err != nil {
+					return err
+				}
 			}
-			if err := yield(n, s.wordsAt(sh, n).score); err != nil {
-				return err
+			return nil
+		}
+		rest, err := s.touch(sh, least, s.mostScore, s.addScores, func(rest float64) error {
+			if reached := sh.reached(limit, rest, limit); reached > rest {
+				return look(reached, math.Inf(1))
+			}
+			return nil
+		})
+		if err == nil {
+			if reached := sh.reached(limit, *least-rest, fewSummed*limit); reached > 0 {
+				err = look(reached, rest)
 			}
 		}
-		return nil
+		if err == nil {
+			err = look(0, rest)
+		}
+		return err
 	}}
+}
+
+// looked is the sum of a passage that was looked at: it gets no further.
+var looked = float32(math.Inf(-1))
+
+// fewSummed is how many passages for each result are looked at as they come.
+const fewSummed = 4
+
+// reached is what so many of the passages with a sum have, of those with more than some sum; 0: these are not enough.
+func (c *scratch) reached(passages int, over float64, enough int) float64 {
+	have, above := 0, float32(over)
+	for _, n := range c.summed {
+		if c.sums[n] > above {
+			have++
+		}
+	}
+	if have < enough {
+		return 0
+	}
+	best := slices.Grow(c.reach[:0], passages)[:0:passages]
+	for _, n := range c.summed {
+		if sum := c.sums[n]; sum > above && (len(best) < passages || float64(sum) > best[0]) {
+			best.push(float64(sum))
+		}
+	}
+	c.reach = best
+	return best[0]
 }
 
 // fewTagged reports whether so few entries of a part have the tags of the filter that each is looked at.
@@ -90,10 +138,12 @@ func (s *search) rarestFirst() []int {
 
 // touch adds up what passages of a part get for what counts most, until a passage that has nothing
 // of it cannot get least. It returns the most that the others can add. most is what a passage gets
-// of one at most, and add adds it to the passages.
+// of one at most, and add adds it to the passages. Unless it is nil, early is called before what many passages have is
+// added to all of them, with the most that it and the others can add: it may raise least.
 func (s *search) touch(
-	sh *scoring, least float64, most func(*scoring, *asked) float64, add func(sh *scoring, a *asked, fresh bool),
-) (rest float64) {
+	sh *scoring, least *float64, most func(*scoring, *asked) float64, add func(sh *scoring, a *asked, fresh bool),
+	early func(rest float64) error,
+) (rest float64, err error) {
 	sh.forget()
 	order := s.rarestFirst()
 	rests := slices.Grow(s.rests[:0], len(order))[:len(order)]
@@ -106,16 +156,22 @@ func (s *search) touch(
 	}
 	sh.sums = resize(sh.sums, len(sh.passages))
 	for k, j := range order {
-		a, fresh := &s.asked[j], rests[k] >= least
+		a := &s.asked[j]
+		if early != nil && rests[k] >= *least && len(sh.summed) < 2*a.heldIn(sh) {
+			if err := early(rests[k]); err != nil {
+				return 0, err
+			}
+		}
+		fresh := rests[k] >= *least
 		if !fresh {
-			sh.prune(rests[k], least)
+			sh.prune(rests[k], *least)
 			if len(sh.summed)*s.readCost <= a.heldIn(sh) {
-				return rests[k]
+				return rests[k], nil
 			}
 		}
 		add(sh, a, fresh)
 	}
-	return 0
+	return 0, nil
 }
 
 // prune forgets the passages that cannot get least.
@@ -141,32 +197,85 @@ func (c *scratch) forget() {
 
 // addScores adds what passages of a part get for one thing; fresh: also to those that have nothing yet.
 func (s *search) addScores(sh *scoring, a *asked, fresh bool) {
-	var once [64]float32 // as in addList, where variables of their own are explained, too
 	list := a.listOf(sh)
-	sums, passages, summed := sh.sums, sh.passages, sh.summed
-	if fresh {
-		summed = slices.Grow(summed, len(list))
+	if a.scores == nil {
+		a.scores = new(scoresByCount)
 	}
-	for _, p := range list {
-		sum := &sums[p.Passage]
+	sh.summed = slices.Grow(sh.summed, len(list))
+	room := sh.summed[len(sh.summed):cap(sh.summed)]
+	for len(list) > 0 {
+		n, k := 0, 0
+		if fresh {
+			n, k = a.scores.addFresh(list, sh.passages, sh.sums, room)
+		} else {
+			n = a.scores.add(list, sh.passages, sh.sums)
+		}
+		if sh.summed, room = sh.summed[:len(sh.summed)+k], room[k:]; n == len(list) {
+			return
+		}
+		p := list[n]
+		list = list[n+1:]
+		length, sum := sh.passages[p.Passage].Length, &sh.sums[p.Passage]
+		if p.Count == 0 || !fresh && *sum == 0 {
+			continue
+		}
 		if *sum == 0 {
-			if !fresh || p.Count == 0 {
-				continue
-			}
-			summed = append(summed, p.Passage)
+			sh.summed, room = append(sh.summed, p.Passage), room[1:]
 		}
-		if length := passages[p.Passage].Length; p.Count == 1 && length < uint32(len(once)) {
-			more := once[length]
-			if more == 0 {
-				more = float32(score(a.weight, 1, float64(length), s.average))
-				once[length] = more
-			}
-			*sum += more
-		} else if p.Count > 0 {
-			*sum += float32(score(a.weight, float64(p.Count), float64(length), s.average))
+		*sum += float32(score(a.weight, float64(p.Count), float64(length), s.average))
+		a.scores.make(p.Count, length, a.weight, s.average)
+	}
+}
+
+// scoresByCount are what a passage gets for what stands in it so often, from 1, by its length; 0: that is not made yet.
+// Nearly all passages are short and nearly all words stand in them a few times. What adds them calls nothing, so that all
+// that the loop works with stays in registers: it ends at a posting for which nothing is made, and says which that is.
+type scoresByCount [4][64]float32
+
+// make makes those of a count, if there is room for it.
+func (c *scoresByCount) make(count, length uint32, weight, average float64) {
+	if count > uint32(len(c)) || length >= uint32(len(c[0])) {
+		return
+	}
+	for length := range c[count-1] {
+		c[count-1][length] = float32(score(weight, float64(count), float64(length), average))
+	}
+}
+
+// add adds them to passages that have something already. Inlined, it would work in memory.
+//
+//go:noinline
+func (c *scoresByCount) add(list []posting, passages []passage, sums []float32) (n int) {
+	for n = range list {
+		passage, row := list[n].Passage, list[n].Count-1
+		if sums[passage] == 0 {
+			continue
+		}
+		length := passages[passage].Length
+		if row >= uint32(len(c)) || length >= uint32(len(c[0])) || c[row][length] == 0 {
+			return n
+		}
+		sums[passage] += c[row][length]
+	}
+	return len(list)
+}
+
+// addFresh adds them to all passages, and says how many had nothing: those are put into some room.
+func (c *scoresByCount) addFresh(list []posting, passages []passage, sums []float32, room []uint32) (n, k int) {
+	for n = range list {
+		passage, row := list[n].Passage, list[n].Count-1
+		length := passages[passage].Length
+		if row >= uint32(len(c)) || length >= uint32(len(c[0])) || c[row][length] == 0 {
+			return n, k
+		}
+		sum := sums[passage]
+		sums[passage] = sum + c[row][length]
+		if sum == 0 {
+			room[k] = passage
+			k++
 		}
 	}
-	sh.summed = summed
+	return len(list), k
 }
 
 // mostScore is the most that a passage of a part gets for what is asked for.

@@ -186,6 +186,8 @@ type asked struct {
 	said   float64 // how much it counts, 0 to 1
 	own    float64 // the same, if it were spelled as in the query
 	weight float64 // what a passage of average length gets that has it once
+
+	scores *scoresByCount // see [search.addScores]; nil: there are none yet
 }
 
 // askedIn is where that is in a part.

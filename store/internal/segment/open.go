@@ -332,8 +332,7 @@ func (s *Segment) Rest(n uint32) []byte {
 
 // Words appends the words of a passage to a list: see [Data.Words].
 func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
-	b := s.words.at(passage)
-	s.Check(b)
+	b := s.wordsOf(passage)
 	to = slices.Grow(to, len(b))
 	words := uint64(len(s.wordTerms))
 	for at := 0; at < len(b); {
@@ -351,6 +350,36 @@ func (s *Segment) Words(to []uint32, passage uint32) []uint32 {
 		to, at = append(to, uint32(n)), next
 	}
 	return to
+}
+
+// wordsOf are the bytes of the words of a passage.
+func (s *Segment) wordsOf(passage uint32) []byte {
+	b := s.words.at(passage)
+	s.Check(b)
+	return b
+}
+
+// TermsOf appends the terms of the words of a passage to a list, those alone whose bit is among some: that of their
+// number, of 64.
+func (s *Segment) TermsOf(to []uint32, passage uint32, among uint64) []uint32 {
+	b := s.wordsOf(passage)
+	to = slices.Grow(to, len(b))
+	out, k := to[len(to):cap(to)], 0
+	for at := 0; at < len(b) && k < len(out); {
+		var more int
+		more, at = shortWords(out[k:], b, at, s.wordTerms, among)
+		if k += more; at >= len(b) || k >= len(out) {
+			break
+		}
+		word, next := number(b, at)
+		if word >>= 1; next < 0 || word >= uint64(len(s.wordTerms)) {
+			break
+		}
+		term := s.wordTerms[word] >> 1
+		out[k] = term
+		k, at = k+int(among>>(term%64)&1), next
+	}
+	return to[:len(to)+k]
 }
 
 // number is [binary.Uvarint] of what begins at a place, and where the next begins; -1: there is none.
@@ -409,22 +438,19 @@ func (s *Segment) Postings(to []Posting, term uint32) []Posting {
 	had := len(to)
 	to = slices.Grow(to, int(min(s.Holders[term], uint32(len(b)))))
 	out, n := to[had:cap(to)], 0
-	for at := 0; at < len(b) && n < len(out); n++ {
-		step := uint64(b[at])
-		if at++; step >= 0x80 {
-			if at < len(b) && b[at] < 0x80 { // as nearly all others have
-				step += uint64(b[at])<<7 - 0x80
-				at++
-			} else if step, at = number(b, at-1); at < 0 {
-				break
-			}
+	for at := 0; at < len(b) && n < len(out); {
+		var more int
+		more, at, passage = shortPostings(out[n:], b, at, passage, passages)
+		if n += more; at >= len(b) || n >= len(out) {
+			break
+		}
+		step, next := number(b, at)
+		if next < 0 {
+			break
 		}
 		count := uint64(1)
 		if step&1 != 0 {
-			if at < len(b) && b[at] < 0x80 {
-				count = uint64(b[at])
-				at++
-			} else if count, at = number(b, at); at < 0 {
+			if count, next = number(b, next); next < 0 {
 				break
 			}
 		}
@@ -432,6 +458,7 @@ func (s *Segment) Postings(to []Posting, term uint32) []Posting {
 			break
 		}
 		out[n] = Posting{uint32(passage), uint32(count)}
+		n, at = n+1, next
 	}
 	return to[:had+n]
 }
