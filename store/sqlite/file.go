@@ -84,6 +84,7 @@ type file struct {
 	last    atomic.Pointer[changedAt]
 	active  atomic.Pointer[activeIn]
 	shelf   shelf
+	keeper  keeper
 	scrub   scrubber
 	touched touched
 	ballast *ballast
@@ -110,6 +111,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 	f.meter, f.search.meter = &s.meter, &s.meter
 	f.beginLoading(s.loaders)
 	f.shelf.init(path, &s.opts)
+	f.keeper.init(s)
 	f.scrub.init()
 	return f
 }
@@ -248,6 +250,7 @@ func (f *file) close() {
 	if f.openErr != nil {
 		return // nobody could search it
 	}
+	f.keeper.stop()
 	f.search.close()
 	f.shelf.stop()
 	f.stopScrub()

@@ -59,6 +59,7 @@ type Store struct {
 	numbers numbers
 	meter   meter.Meter
 	loaders chan struct{}
+	keepers chan struct{}   // of those that keep an index though nobody searches: one at a time
 	reading func(index.Key) // see file
 
 	mu     sync.Mutex
@@ -91,7 +92,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		s.opts.IndexMemory = DefaultIndexMemory
 	}
 	s.budget, s.loaders = newBudget(s.opts.IndexMemory), aside.Turns()
-	s.pool = newPool(keptMemory)
+	s.pool, s.keepers = newPool(keptMemory), make(chan struct{}, 1)
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}
