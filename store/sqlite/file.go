@@ -96,6 +96,7 @@ type file struct {
 	several  bool           // the last batch had more than one job; the writer alone uses it
 
 	meter   *meter.Meter    // of the store
+	indexed atomic.Int64    // records read into indexes
 	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests
 }
 

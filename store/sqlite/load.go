@@ -265,6 +265,7 @@ func (f *file) take(
 	read <- batch
 	close(read)
 	indexing.Wait()
+	f.indexed.Add(n)
 	if fault != nil {
 		panic(fault) // to whoever has called files.Faultless
 	}

@@ -72,7 +72,7 @@ func (f *file) shelve(one *load) {
 	if s == nil {
 		return
 	}
-	much, bytes := s.book, int64(bookBytes)
+	much, bytes := s.book, s.most
 	if one.whole {
 		bytes = keptBytes
 	}

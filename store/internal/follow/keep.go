@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -190,24 +191,24 @@ func (x *Index) keepNow(ctx context.Context, q *Search) error {
 	return nil
 }
 
-// keepHeld makes the image of a shard that the index of the process has, of what it has.
+// keepHeld makes the image of a shard that the index of the process has, if that shows all that the process wrote.
 func (x *Index) keepHeld(q *Search, key index.Key) (made bool, err error) {
 	var ready []*publication
 	err = faultless(func() error {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		defer x.leaveWhole()
-		if x.index == nil || !x.index.HasShard(key) {
-			return nil
+		x.takeHanded(math.MaxInt64)
+		if made = x.index != nil && x.index.HasShard(key) && x.seq >= x.written.Load() && !x.moved[key]; made {
+			x.shelve(key, true) // nothing where taking in has done it
 		}
-		if made = true; x.shelf != nil && !x.busy[key] && !x.moved[key] {
-			x.shelve(key, true)
-			x.account()
-			ready = x.takeReady()
-		}
+		x.account()
+		ready = x.takeReady()
 		return nil
 	})
-	q.Shelf.publish(q, ready)
+	waits := *q
+	waits.apart = true
+	q.Shelf.publish(&waits, ready)
 	return made, err
 }
 
