@@ -32,6 +32,7 @@ type keeper struct {
 	pause   time.Duration
 	running bool
 	again   bool
+	all     bool // the next pass keeps what the index of the process has, too
 	stopped bool
 	err     error         // of the last pass
 	done    chan struct{} // closed when no pass is under way
@@ -92,17 +93,18 @@ func (f *file) keepLater() {
 	case k.stopped:
 	case k.timer == nil:
 		k.latest = now.Add(maxKeepPauses * k.pause)
-		k.timer = time.AfterFunc(k.pause, f.startKeeper)
+		k.timer = time.AfterFunc(k.pause, func() { f.startKeeper(false) })
 	case now.Add(k.pause).Before(k.latest):
 		k.timer.Reset(k.pause)
 	}
 }
 
-// startKeeper asks for a pass now.
-func (f *file) startKeeper() {
+// startKeeper asks for a pass now. all: also of what the index of the process has, which only the next process needs.
+func (f *file) startKeeper(all bool) {
 	k := &f.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.all = k.all || all
 	if k.timer != nil {
 		k.timer.Stop()
 		k.timer = nil
@@ -119,7 +121,11 @@ func (f *file) runKeeper() {
 	k := &f.keeper
 	cores.GiveWay()
 	for {
-		err := f.keepNow()
+		k.mu.Lock()
+		all := k.all
+		k.all = false
+		k.mu.Unlock()
+		err := f.keepNow(all)
 		k.mu.Lock()
 		if k.again && err == nil && !k.stopped {
 			k.again = false
@@ -165,7 +171,7 @@ func (s *Store) KeepIndex(ctx context.Context, t loci.Tenant) error {
 		return err
 	}
 	defer s.release(f)
-	f.startKeeper()
+	f.startKeeper(true)
 	k := &f.keeper
 	k.mu.Lock()
 	done := k.done
@@ -184,7 +190,7 @@ func (s *Store) KeepIndex(ctx context.Context, t loci.Tenant) error {
 }
 
 // keepNow is a pass.
-func (f *file) keepNow() error {
+func (f *file) keepNow(all bool) error {
 	k := &f.keeper
 	select {
 	case k.turns <- struct{}{}:
@@ -212,13 +218,27 @@ func (f *file) keepNow() error {
 		}
 		defer f.shelf.drop()
 	}
+	passed := 0
 	for _, s := range due {
+		if !all && f.search.has(index.Key{Namespace: s.name, Kind: s.kind}) {
+			passed++
+			continue
+		}
 		if err := f.keepShard(k.ctx, s, space); err != nil {
 			return err
 		}
 	}
-	k.looked = seq
+	if passed == 0 {
+		k.looked = seq
+	}
 	return nil
+}
+
+// has reports whether the index has a shard.
+func (x *searchIndex) has(key index.Key) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.index != nil && x.index.HasShard(key)
 }
 
 // A behindShard is one of which much is not in the index that is kept.

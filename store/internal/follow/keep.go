@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -88,14 +87,14 @@ func (x *Index) keepLater(search func() *Search) {
 	switch {
 	case k.timer == nil:
 		k.latest = now.Add(maxKeepPauses * keepPause)
-		k.timer = time.AfterFunc(keepPause, func() { x.startKeeping(search) })
+		k.timer = time.AfterFunc(keepPause, func() { x.startKeeping(search, false) })
 	case now.Add(keepPause).Before(k.latest):
 		k.timer.Reset(keepPause)
 	}
 }
 
 // startKeeping begins a pass, unless one is under way; done is closed when it has ended.
-func (x *Index) startKeeping(search func() *Search) (done <-chan struct{}) {
+func (x *Index) startKeeping(search func() *Search, all bool) (done <-chan struct{}) {
 	k, q := &x.keeping, search()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +109,7 @@ func (x *Index) startKeeping(search func() *Search) (done <-chan struct{}) {
 	k.running, k.done, k.cancel = true, make(chan struct{}), cancel
 	done = k.done
 	run := func() (more bool) {
-		err := x.keepNow(ctx, q)
+		err := x.keepNow(ctx, q, all)
 		left := ctx.Err() != nil && q.Crew.Context().Err() == nil
 		cancel()
 		k.mu.Lock()
@@ -134,7 +133,7 @@ func (x *Index) startKeeping(search func() *Search) (done <-chan struct{}) {
 // KeepNow makes the images for which enough came, and returns when that is done, or left to a search.
 func (x *Index) KeepNow(ctx context.Context, search func() *Search) error {
 	select {
-	case <-x.startKeeping(search):
+	case <-x.startKeeping(search, true):
 		return nil
 	case <-ctx.Done():
 		return loci.AsError(ctx.Err())
@@ -150,8 +149,8 @@ func (k *keeping) leave() {
 	}
 }
 
-// keepNow is a pass.
-func (x *Index) keepNow(ctx context.Context, q *Search) error {
+// keepNow is a pass. all: also of what the index of the process has, whose searches need no image.
+func (x *Index) keepNow(ctx context.Context, q *Search, all bool) error {
 	if q.Shelf == nil {
 		return nil
 	}
@@ -171,10 +170,10 @@ func (x *Index) keepNow(ctx context.Context, q *Search) error {
 	}
 	k.mu.Unlock()
 	for key, n := range due {
-		made, err := x.keepHeld(q, key)
-		if err == nil && !made {
-			err = keepApart(ctx, q, key)
+		if !all && x.has(key) {
+			continue
 		}
+		err := keepApart(ctx, q, key)
 		var short *loci.Error
 		if errors.As(err, &short) && short.Code == loci.TooLarge {
 			err = nil // a search says so
@@ -191,25 +190,11 @@ func (x *Index) keepNow(ctx context.Context, q *Search) error {
 	return nil
 }
 
-// keepHeld makes the image of a shard that the index of the process has, if that shows all that the process wrote.
-func (x *Index) keepHeld(q *Search, key index.Key) (made bool, err error) {
-	var ready []*publication
-	err = faultless(func() error {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		defer x.leaveWhole()
-		x.takeHanded(math.MaxInt64)
-		if made = x.index != nil && x.index.HasShard(key) && x.seq >= x.written.Load() && !x.moved[key]; made {
-			x.shelve(key, true) // nothing where taking in has done it
-		}
-		x.account()
-		ready = x.takeReady()
-		return nil
-	})
-	waits := *q
-	waits.apart = true
-	q.Shelf.publish(&waits, ready)
-	return made, err
+// has reports whether the index has a shard.
+func (x *Index) has(key index.Key) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.index != nil && x.index.HasShard(key)
 }
 
 // keepApart makes the image of a shard in an index of its own, if three quarters of what indexes may take are enough:
