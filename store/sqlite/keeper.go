@@ -335,7 +335,7 @@ func (f *file) keepShard(ctx context.Context, s behindShard, space loci.Space) e
 	return nil
 }
 
-// keepPart reads the next part of a shard and keeps it. room is false where memory is short.
+// keepPart reads the next part of a shard and keeps it. room is false where memory is short, or the disk.
 func (f *file) keepPart(ctx context.Context, one *load) (room bool, err error) {
 	defer f.search.loading.Crew.Turn()()
 	if err := ctx.Err(); err != nil {
@@ -351,7 +351,7 @@ func (f *file) keepPart(ctx context.Context, one *load) (room bool, err error) {
 		f.keepBegun(ctx, one)
 	}
 	size := one.index.Bytes()
-	if !f.search.budget.spare(&f.search, size-one.size) {
+	if one.index.Loose(one.key) >= f.shelf.book || !f.search.budget.spare(&f.search, size-one.size) {
 		return false, nil
 	}
 	one.size = size

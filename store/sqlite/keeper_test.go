@@ -329,3 +329,20 @@ func TestGivingUpLeavesThePass(t *testing.T) {
 		t.Errorf("the first search read %d records", n)
 	}
 }
+
+// Where the folder takes no more, a pass ends, and what it has read goes.
+func TestAPassEndsWhereTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 100)
+	f, parts := s.opened(), 0
+	f.shelf.free = func(string) (int64, bool) { return 0, true }
+	f.keeper.part = func(index.Key) { parts++ }
+	must(t, s.KeepIndex(t.Context(), testTenant))
+	if parts != 1 || s.Work().IndexBytes != 0 {
+		t.Errorf("%d parts are read and %d bytes held though there is no room for one", parts, s.Work().IndexBytes)
+	}
+	if len(s.answers()) == 0 || len(segments(t, s.path)) != 0 {
+		t.Error("searches need no room")
+	}
+}
