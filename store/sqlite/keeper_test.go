@@ -202,7 +202,7 @@ func TestAPassLeavesTheFileToASearch(t *testing.T) {
 	f.keeper.part = func(index.Key) {
 		if parts++; parts == 2 {
 			go func() { found <- s.answers() }()
-			for !f.keeper.left.Load() && t.Context().Err() == nil {
+			for !f.keeper.left.Load() && len(found) == 0 {
 				runtime.Gosched()
 			}
 		}
@@ -270,7 +270,12 @@ func TestAPassTakesRoomThatNobodyNeeds(t *testing.T) {
 	other := new(searchIndex)
 	s.budget.limit = 4000
 	s.budget.add(other, 3000)
+	parts := 0
+	f.keeper.part = func(index.Key) { parts++ }
 	must(t, s.KeepIndex(t.Context(), testTenant))
+	if parts != 1 {
+		t.Errorf("the pass read %d parts, though there is room for one", parts)
+	}
 	if held := s.budget.held[other]; held != 3000 {
 		t.Errorf("another index has %d bytes beside a pass, want 3000", held)
 	}
@@ -280,7 +285,7 @@ func TestAPassTakesRoomThatNobodyNeeds(t *testing.T) {
 	f.keeper.looked = 0
 	s.budget.add(other, -3000)
 	s.budget.limit = 1 << 20
-	parts := 0
+	parts = 0
 	f.keeper.part = func(index.Key) {
 		if parts++; parts == 2 {
 			s.budget.claims(1 << 20) // as whoever lacks room
