@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -62,7 +63,7 @@ const (
 )
 
 func (k *keeper) init(s *Store) {
-	k.turns, k.pause = s.keepers, keepPause
+	k.turns, k.pause = s.keepers, cmp.Or(s.opts.keepPause, keepPause)
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	k.done = make(chan struct{})
 	close(k.done)

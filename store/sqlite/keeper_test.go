@@ -178,7 +178,7 @@ func TestALoadHoldsLittleOfLargeNotes(t *testing.T) {
 		f.shelf.most = c.most
 		f.shelve(one)
 		if n, loose := one.index.Shelved(one.key), one.index.Loose(one.key); n != c.segments || loose != c.loose {
-			t.Errorf("of %d bytes: %d segments and %d notes on the heap, want %d and %d", c.most, n, loose, c.segments, c.loose)
+			t.Errorf("of %d bytes: %d segments and %d loose, want %d and %d", c.most, n, loose, c.segments, c.loose)
 		}
 	}
 }

@@ -44,7 +44,8 @@ type Options struct {
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
 	NoReserve   bool         // keep no room for deleting on a full disk: for copies that go when they were used
 
-	shelfFrom, shelfBook int // see shelf; for tests
+	shelfFrom, shelfBook int           // see shelf; for tests
+	keepPause            time.Duration // see keeper; for tests
 }
 
 // A Store is one SQLite file, or a directory with a file for every tenant.

@@ -77,19 +77,19 @@ func (x *Index) Brought(s *Shelf, c *loci.Change, search func() *Search) {
 		}
 	}
 	if much {
-		x.keepLater(search)
+		x.keepLater(s.KeepPause, search)
 	}
 }
 
 // keepLater puts off the pass that is to come, or has one come. The caller holds the lock.
-func (x *Index) keepLater(search func() *Search) {
+func (x *Index) keepLater(pause time.Duration, search func() *Search) {
 	k, now := &x.keeping, time.Now()
 	switch {
 	case k.timer == nil:
-		k.latest = now.Add(maxKeepPauses * keepPause)
-		k.timer = time.AfterFunc(keepPause, func() { x.startKeeping(search, false) })
-	case now.Add(keepPause).Before(k.latest):
-		k.timer.Reset(keepPause)
+		k.latest = now.Add(maxKeepPauses * pause)
+		k.timer = time.AfterFunc(pause, func() { x.startKeeping(search, false) })
+	case now.Add(pause).Before(k.latest):
+		k.timer.Reset(pause)
 	}
 }
 
@@ -115,7 +115,7 @@ func (x *Index) startKeeping(search func() *Search, all bool) (done <-chan struc
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.running = false; left {
-			x.keepLater(search)
+			x.keepLater(q.Shelf.KeepPause, search)
 		} else if err != nil && q.Crew.Context().Err() == nil {
 			q.Shelf.warn("keep the index in the database", err)
 		}

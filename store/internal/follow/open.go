@@ -47,7 +47,7 @@ func OpenShelf(table Table, k Keep, log *slog.Logger) (*Shelf, error) {
 		return nil, nil
 	}
 	if k.From > 0 {
-		s.From, s.Book = k.From, k.Book
+		s.From, s.Book, s.KeepPause = k.From, k.Book, time.Hour // nothing is made by itself
 	}
 	if k.Part > 0 {
 		s.Part = k.Part

@@ -59,6 +59,8 @@ type Shelf struct {
 	Pause  time.Duration // before a look at what was erased: tests have another one
 	Log    *slog.Logger
 
+	KeepPause time.Duration // before an image is made of what was written; see keepPause
+
 	Records atomic.Int64           // read into indexes
 	Reading func(namespace string) // unless nil: called before a part of a shard is read, by tests
 
@@ -82,7 +84,7 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 	}
 	s := &Shelf{
 		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Pause: tidyPause, Log: log,
-		turns: make(chan struct{}, 2), keepers: make(chan struct{}, 1), copies: map[loci.Tenant]map[string]bool{},
+		turns: make(chan struct{}, 2), KeepPause: keepPause, keepers: make(chan struct{}, 1), copies: map[loci.Tenant]map[string]bool{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.tidying.init()
