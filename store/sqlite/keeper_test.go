@@ -166,7 +166,8 @@ func TestALoadHoldsLittleOfLargeNotes(t *testing.T) {
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
 	s.fill(0, 15)
 	f, of := s.opened(), s.shard()
-	one := &load{key: index.Key{Namespace: of.name, Kind: of.kind}, namespace: of.namespace, index: index.New(shelfSpace)}
+	key := index.Key{Namespace: of.name, Kind: of.kind}
+	one := &load{key: key, namespace: of.namespace, index: index.New(shelfSpace)}
 	one.index.AddShard(one.key)
 	defer one.release(&f.search)
 	must(t, f.readApart(t.Context(), one))
@@ -177,7 +178,8 @@ func TestALoadHoldsLittleOfLargeNotes(t *testing.T) {
 	}{{bookBytes, 0, 15}, {1, 1, 0}} {
 		f.shelf.most = c.most
 		f.shelve(one)
-		if n, loose := one.index.Shelved(one.key), one.index.Loose(one.key); n != c.segments || loose != c.loose {
+		n, loose := one.index.Shelved(one.key), one.index.Loose(one.key)
+		if n != c.segments || loose != c.loose {
 			t.Errorf("of %d bytes: %d segments and %d loose, want %d and %d", c.most, n, loose, c.segments, c.loose)
 		}
 	}

@@ -84,7 +84,8 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 	}
 	s := &Shelf{
 		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Pause: tidyPause, Log: log,
-		turns: make(chan struct{}, 2), KeepPause: keepPause, keepers: make(chan struct{}, 1), copies: map[loci.Tenant]map[string]bool{},
+		turns: make(chan struct{}, 2), keepers: make(chan struct{}, 1), KeepPause: keepPause,
+		copies: map[loci.Tenant]map[string]bool{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.tidying.init()
