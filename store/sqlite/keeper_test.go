@@ -217,6 +217,7 @@ func TestAPassLeavesTheFileToASearch(t *testing.T) {
 	if f.search.loading.Crew.Wait(); !s.passes() {
 		t.Error("the pass does not come again")
 	}
+	must(t, s.KeepIndex(t.Context(), testTenant)) // either of the two may have named its segments first
 	s = s.again()
 	same(t, "beside a pass", beside, fromHeap(t, s.path))
 	if n := s.reads(func() { s.answers() }); n != 0 {
