@@ -47,12 +47,15 @@ func OpenShelf(table Table, k Keep, log *slog.Logger) (*Shelf, error) {
 		return nil, nil
 	}
 	if k.From > 0 {
-		s.From, s.Book, s.KeepPause = k.From, k.Book, time.Hour // nothing is made by itself
+		s.From, s.Book = k.From, k.Book
 	}
 	if k.Part > 0 {
 		s.Part = k.Part
 	}
 	s.Now, s.Forget, s.Reading = k.Now, k.Forget, k.Reading
+	if k.From > 0 || k.Reading != nil { // a test counts what is read: nothing is made by itself
+		s.KeepPause = time.Hour
+	}
 	return s, nil
 }
 
