@@ -60,7 +60,7 @@ func (a *API) transferRoutes() {
 	route(a, endpoint{
 		method: http.MethodPost, path: "/v1/import", id: "import_memories", summary: "Import memories", scope: loci.ScopeWrite, blob: true,
 		detail: "All lines are checked before anything is stored. It may be repeated: what is there already is left alone. " +
-			"One request takes 4,000 memories and messages, 10,000 links or earlier states, 2 MiB of texts, of which what is not ASCII counts twice, or a mixture of these.",
+			"One request takes 4,000 memories and messages, 10,000 links or earlier states, 2 MiB of texts, of which what is not ASCII counts twice and a hyphen between two letters as six bytes, or a mixture of these.",
 	}, func(ctx context.Context, c *caller, in *importInput) (*importOutput, error) {
 		return within(a, c, func(m *loci.Memory) (*importOutput, error) {
 			report, err := m.Import(ctx, strings.NewReader(strings.Join(in.Body.Lines, "\n")), nil)
@@ -87,7 +87,7 @@ func checkLines(list []byte) error {
 		}
 		if weight += intake.Weight([]byte(line)); weight > intake.MaxWeight {
 			err := loci.Errorf(loci.TooLarge, "from line %d on, lines have more than one request imports: "+
-				"4,000 memories, 10,000 links or earlier states, or 2 MiB of texts, of which what is not ASCII counts twice", n)
+				"4,000 memories, 10,000 links or earlier states, or 2 MiB of texts, of which what is not ASCII counts twice and a hyphen between two letters as six bytes", n)
 			err.Recovery = "Import the file with loci import or with a client, which sends it in parts."
 			return err
 		}

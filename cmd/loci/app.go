@@ -32,7 +32,8 @@ type app struct {
 	called string   // the command, such as "session list"
 	args   []string // it was called with
 
-	closing string // a remark to print after the output
+	closing  string // a remark to print after the output
+	imported bool   // much may be stored whose index nobody has made
 
 	cfg       *config.Config
 	level     slog.LevelVar // of the log; cfg says where it begins
@@ -137,6 +138,9 @@ func (a *app) logger() *slog.Logger {
 func (a *app) close() error {
 	if a.store == nil {
 		return nil
+	}
+	if a.imported { // behind the output: a signal ends it, and the first search does the rest
+		a.keepIndexQuietly(a.ctx, a.principal.Tenant())
 	}
 	return a.store.Close()
 }

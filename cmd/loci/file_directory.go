@@ -154,6 +154,7 @@ func (c *fileImportCmd) Run(a *app) error {
 	changed, err := 0, error(nil)
 	if !c.DryRun {
 		changed, err = in.store(a, kept)
+		a.imported = true
 	}
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ func (c *importCmd) Run(a *app) (err error) {
 	show, end := a.progress("importing")
 	defer end()
 	report, err := m.Import(a.ctx, in, show)
+	a.imported = true // also where it stopped half way
 	end()
 	if err != nil {
 		return err

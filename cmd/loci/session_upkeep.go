@@ -315,6 +315,7 @@ func (c *sessionImportCmd) Run(a *app) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	how := session.Import{ID: id, Mode: session.ImportMode(c.Mode), Parts: true}
 	done, err := session.Of(m).Import(a.ctx, file, how)
+	a.imported = true
 	if err != nil {
 		return err
 	}

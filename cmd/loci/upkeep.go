@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/embedding"
+	"github.com/loci-memory/loci/store"
 )
 
 // Upkeep starts after the first replies, which must not wait for it, and looks
@@ -37,6 +38,7 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 		if !reindexed {
 			reindexed = a.reindexQuietly(ctx, tenant)
 		}
+		a.keepIndexQuietly(ctx, tenant)
 		if a.completer != nil && time.Since(consolidated) >= a.cfg.ConsolidateEvery {
 			consolidated = time.Now()
 			a.consolidateQuietly(ctx, tenant)
@@ -63,6 +65,7 @@ func (a *app) upkeepOfAll(ctx context.Context) {
 			if embedding.Local(a.embedder) && !reindexed[tenant] {
 				reindexed[tenant] = a.reindexQuietly(ctx, tenant)
 			}
+			a.keepIndexQuietly(ctx, tenant)
 			if a.completer != nil && time.Since(consolidated[tenant]) >= a.cfg.ConsolidateEvery {
 				consolidated[tenant] = time.Now()
 				a.consolidateQuietly(ctx, tenant)
@@ -105,6 +108,13 @@ func (a *app) sweepQuietly(ctx context.Context, tenant loci.Tenant) bool {
 	}
 	a.logger().Debug("upkeep", "expired", report.Expired, "capped", report.Capped, "faded", report.Faded, "ended", report.Ended, "embedded", report.Embedded)
 	return true
+}
+
+// keepIndexQuietly keeps the index of what other processes have written, which nobody has searched yet.
+func (a *app) keepIndexQuietly(ctx context.Context, tenant loci.Tenant) {
+	if err := store.KeepIndex(ctx, a.store, tenant); err != nil && ctx.Err() == nil {
+		a.logger().Debug("the index was not kept; the next search makes it", "error", err)
+	}
 }
 
 // reindexQuietly reports whether the server has no more generation to build.

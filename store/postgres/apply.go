@@ -5,6 +5,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/follow"
 	"github.com/loci-memory/loci/store/internal/form"
 )
 
@@ -22,7 +23,11 @@ func (s *Store) Apply(ctx context.Context, name loci.Tenant, c loci.Change) erro
 		return err
 	}
 	j := &job{Needs: batch.NeedsOf(&c), Decide: func(x *tx) error { return x.Apply(&c) }, Time: batch.LargeTime(&c)}
-	return translate("apply", s.write(ctx, g, j))
+	if err := s.write(ctx, g, j); err != nil {
+		return translate("apply", err)
+	}
+	g.Of.search.Brought(s.shelf, &c, func() *follow.Search { return s.readerOf(name) })
+	return nil
 }
 
 // update stages the next state of a record that is there.

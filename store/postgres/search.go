@@ -58,7 +58,23 @@ func searchOf(t *tenant) *follow.Index { return &t.search }
 
 // takeMuch takes in what this process has committed, beside the calls that follow.
 func (s *Store) takeMuch(t *tenant) {
-	t.search.TakeMuch(s.searchFor(context.Background(), t.name, loci.Probe{}, loci.Filter{}, 1))
+	t.search.TakeMuch(s.readerOf(t.name))
+}
+
+// readerOf is how to read a tenant for its index, though nobody searches.
+func (s *Store) readerOf(t loci.Tenant) *follow.Search {
+	return s.searchFor(context.Background(), t, loci.Probe{}, loci.Filter{}, 1)
+}
+
+// KeepIndex keeps the search index of what this process has written of a tenant, as far as it is large, and returns
+// when that is done, or left to a search.
+func (s *Store) KeepIndex(ctx context.Context, t loci.Tenant) error {
+	g, err := s.lobby.Enter(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.lobby.Leave(g)
+	return g.Of.search.KeepNow(ctx, func() *follow.Search { return s.readerOf(t) })
 }
 
 // recordsOf reads records in full, for filters on what the index does not hold.

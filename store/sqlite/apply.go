@@ -44,6 +44,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 	})
 	if err == nil && len(c.Put) > 0 {
 		s.takeInMuch(f)
+		f.keepBehind(&c)
 	}
 	switch {
 	case err != nil || c.More:

@@ -24,6 +24,8 @@ type budget struct {
 	mu   sync.Mutex
 	used int64
 	held map[*searchIndex]int64
+
+	apart atomic.Pointer[keeper] // whose pass is under way; it gives its room back where others lack some
 }
 
 func newBudget(limit int64) *budget { return &budget{limit: limit, held: map[*searchIndex]int64{}} }
@@ -54,6 +56,18 @@ func (b *budget) reserve(x *searchIndex, more int64) bool {
 	return true
 }
 
+// spare counts what a load takes more that nobody waits for, if there is room for it and a quarter is left:
+// nothing makes room for that.
+func (b *budget) spare(x *searchIndex, more int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if more > 0 && b.used+more > b.limit-b.limit/4 {
+		return false
+	}
+	b.count(x, more)
+	return true
+}
+
 // makeRoom drops what takes room until so much more fits, as far as that goes. The caller
 // holds no index's lock.
 func (b *budget) makeRoom(more int64) {
@@ -75,6 +89,9 @@ func (b *budget) claims(more int64) []aside.Claim[*searchIndex] {
 	defer b.mu.Unlock()
 	if b.used+more <= b.limit {
 		return nil
+	}
+	if k := b.apart.Load(); k != nil {
+		k.leave()
 	}
 	holders := make([]aside.Holder[*searchIndex], 0, len(b.held))
 	for x, bytes := range b.held {

@@ -84,6 +84,7 @@ type file struct {
 	last    atomic.Pointer[changedAt]
 	active  atomic.Pointer[activeIn]
 	shelf   shelf
+	keeper  keeper
 	scrub   scrubber
 	touched touched
 	ballast *ballast
@@ -95,6 +96,7 @@ type file struct {
 	several  bool           // the last batch had more than one job; the writer alone uses it
 
 	meter   *meter.Meter    // of the store
+	indexed atomic.Int64    // records read into indexes
 	reading func(index.Key) // unless nil: called before a part of a shard is read, by tests
 }
 
@@ -110,6 +112,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 	f.meter, f.search.meter = &s.meter, &s.meter
 	f.beginLoading(s.loaders)
 	f.shelf.init(path, &s.opts)
+	f.keeper.init(s)
 	f.scrub.init()
 	return f
 }
@@ -248,6 +251,7 @@ func (f *file) close() {
 	if f.openErr != nil {
 		return // nobody could search it
 	}
+	f.keeper.stop()
 	f.search.close()
 	f.shelf.stop()
 	f.stopScrub()

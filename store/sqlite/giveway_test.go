@@ -38,8 +38,12 @@ func TestWhatGivesWay(t *testing.T) {
 	s.fill(0, 50)
 	s.answers()
 	s.settle()
+	s.passes() // as it would by itself
 	expect("a pass of the tidier", 1, func() {
 		s.erase(9, 1)
 		s.settle()
 	})
+	s = keptStore{openShelving(t, filepath.Join(t.TempDir(), "z.db"), 20, 50), t, ""}
+	s.fill(0, 40)
+	expect("a pass behind writes, with its load", 2, func() { s.passes() })
 }

@@ -37,7 +37,9 @@ type load struct {
 
 	index *index.Index
 	seq   int64 // the state of the file from which on it must follow
+	last  int64 // the highest number of a record in that state
 	begun bool
+	apart bool  // nobody searches it: see [keeper]
 	after int64 // the number of the last record read
 	whole bool  // all are read
 	read  int64 // records
@@ -64,11 +66,15 @@ func (f *file) beginLoading(turns chan struct{}) {
 // join asks for shards: what is not in the index is loaded. The caller holds the index's lock.
 func (f *file) join(keys []index.Key) ticket {
 	x := &f.search
-	return x.loading.Join(keys, x.index.HasShard, func(key index.Key) *load {
+	need := x.loading.Join(keys, x.index.HasShard, func(key index.Key) *load {
 		one := &load{key: key, namespace: x.number[key.Namespace], index: index.New(x.index.Space())}
 		one.index.AddShard(key)
 		return one
 	})
+	if need.Waits() {
+		f.keeper.leave()
+	}
+	return need
 }
 
 func (one *load) release(x *searchIndex) {
@@ -184,7 +190,7 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 			return err
 		}
 		if one.begun, one.whole = true, kept && one.after == 0; !kept {
-			one.seq = now.seq
+			one.seq, one.last = now.seq, now.last
 		}
 	}
 	if !one.whole {
@@ -208,7 +214,7 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 		if err := f.followOne(ctx, tx, one); err != nil {
 			return err
 		}
-		one.seq = now.seq
+		one.seq, one.last = now.seq, now.last
 	}
 	return nil
 }
@@ -259,6 +265,7 @@ func (f *file) take(
 	read <- batch
 	close(read)
 	indexing.Wait()
+	f.indexed.Add(n)
 	if fault != nil {
 		panic(fault) // to whoever has called files.Faultless
 	}

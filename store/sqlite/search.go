@@ -277,12 +277,15 @@ type fileState struct {
 	floor   int64 // what was erased up to here is forgotten
 	named   int64 // see [searchIndex.named]
 	dropped int64 // when vectors of the space were removed, though their records stay
+	last    int64 // the highest number of a record
 }
 
 func (f *file) state(ctx context.Context, tx *sql.Tx, space loci.Space) (now fileState, err error) {
 	const query = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
-		(SELECT value FROM meta WHERE key = 'names'), coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0)`
-	err = tx.QueryRowContext(ctx, query, space.Model, space.Dims).Scan(&now.seq, &now.floor, &now.named, &now.dropped)
+		(SELECT value FROM meta WHERE key = 'names'), coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0),
+		coalesce((SELECT max(n) FROM record), 0)`
+	err = tx.QueryRowContext(ctx, query, space.Model, space.Dims).
+		Scan(&now.seq, &now.floor, &now.named, &now.dropped, &now.last)
 	return now, err
 }
 

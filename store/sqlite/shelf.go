@@ -38,8 +38,9 @@ var keptFrom = "500"
 // shelf is the folder of one memory file.
 type shelf struct {
 	dir  string
-	from int // see keptFrom
-	book int // see shelfBook
+	from int   // see keptFrom
+	book int   // see shelfBook
+	most int64 // see bookBytes
 	free func(dir string) (bytes int64, known bool)
 
 	mu      sync.Mutex
@@ -55,7 +56,7 @@ type shelf struct {
 
 func (s *shelf) init(path string, o *Options) {
 	s.dir = strings.TrimSuffix(path, ".db") + ".idx"
-	s.book, s.free = shelfBook, freeBytes
+	s.book, s.most, s.free = shelfBook, bookBytes, freeBytes
 	s.from, _ = strconv.Atoi(keptFrom) // a number, whoever sets it
 	if o.shelfFrom > 0 {
 		s.from, s.book = o.shelfFrom, max(1, o.shelfBook)

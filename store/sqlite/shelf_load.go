@@ -36,7 +36,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 	one.shelving.abandon()
 	one.shelving = shelving{shelf: &f.shelf, base: m, key: key, wiped: now.seq}
 	space := one.index.Space()
-	if len(m.Segments) == 0 || m.space() != space || m.Seq > now.seq || m.Seq < max(now.floor, now.dropped) {
+	if !m.follows(space, now) {
 		return false, nil
 	}
 	type opened struct {
@@ -60,7 +60,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 		}
 		whole.Attach(one.key, p.segment, p.book, m.Segments[i].Gone)
 	}
-	one.index, one.seq, one.shelving.wiped = whole, m.Seq, m.Wiped
+	one.index, one.seq, one.last, one.shelving.wiped = whole, m.Seq, m.Last, m.Wiped
 	one.after, one.read = m.Upto, int64(whole.Records(one.key))
 	return true, nil
 }
@@ -72,8 +72,13 @@ func (f *file) shelve(one *load) {
 	if s == nil {
 		return
 	}
-	much := s.book
+	much, bytes := s.book, s.most
+	if one.whole {
+		bytes = keptBytes
+	}
 	switch {
+	case one.whole && one.apart: // it was worth a load
+		much = 1
 	case one.whole && (len(one.shelving.fresh) > 0 || one.shelving.base.Upto > 0):
 		much = 1 // a manifest speaks of all
 	case one.whole && books > 0:
@@ -81,7 +86,7 @@ func (f *file) shelve(one *load) {
 	case one.whole:
 		much = s.from
 	}
-	if loose >= much && (one.shelving.held || s.hold()) {
+	if (loose >= much || one.index.LooseBytes(one.key) >= bytes) && (one.shelving.held || s.hold()) {
 		one.shelving.held = true
 		if one.whole {
 			one.index.Merge(one.key, s.book)
@@ -128,8 +133,8 @@ func (f *file) putShelved(one *load) {
 func (f *file) nameShelved(one *load) {
 	space := one.index.Space()
 	m := &manifest{Seq: one.seq, Wiped: one.shelving.wiped, Model: space.Model, Dims: space.Dims}
-	if !one.whole {
-		m.Upto = one.after
+	if m.Last = one.last; !one.whole {
+		m.Last, m.Upto = 0, one.after
 	}
 	for _, k := range one.index.Segments(one.key) {
 		m.Segments = append(m.Segments, kept{k.Keeper.(*book).name, k.Keeper.(*book).sum, k.Gone})

@@ -24,6 +24,7 @@ type manifest struct {
 	Dims     int       `json:"dims,omitempty"`
 	Segments []kept    `json:"segments"`
 	Upto     int64     `json:"upto,omitempty"`  // a load that has not ended got to this record; 0: it ended
+	Last     int64     `json:"last,omitempty"`  // of all records of the file, as of Seq; 0: an older build has made it
 	Begun    []kept    `json:"begun,omitempty"` // what Segments are in the file then: older builds take those for all
 	raw      []byte    // as it is in the file; nil: it is not
 	shard    shard     // that it is of
@@ -60,6 +61,11 @@ func readManifest(key string, value []byte) (m manifest) {
 }
 
 func (m *manifest) space() loci.Space { return loci.Space{Model: m.Model, Dims: m.Dims} }
+
+// follows reports whether the segments can be brought to a state of the file.
+func (m *manifest) follows(space loci.Space, now *fileState) bool {
+	return len(m.Segments) > 0 && m.space() == space && m.Seq <= now.seq && m.Seq >= max(now.floor, now.dropped)
+}
 
 // mark tells a manifest from every other one, also of its own shard.
 func (m *manifest) mark() string { return manifestKey(m.shard) + string(m.raw) }

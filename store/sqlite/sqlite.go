@@ -44,7 +44,8 @@ type Options struct {
 	Logger      *slog.Logger // default slog.Default(); gets paths, sizes and ids, never content
 	NoReserve   bool         // keep no room for deleting on a full disk: for copies that go when they were used
 
-	shelfFrom, shelfBook int // see shelf; for tests
+	shelfFrom, shelfBook int           // see shelf; for tests
+	keepPause            time.Duration // see keeper; for tests
 }
 
 // A Store is one SQLite file, or a directory with a file for every tenant.
@@ -59,6 +60,7 @@ type Store struct {
 	numbers numbers
 	meter   meter.Meter
 	loaders chan struct{}
+	keepers chan struct{}   // of those that keep an index though nobody searches: one at a time
 	reading func(index.Key) // see file
 
 	mu     sync.Mutex
@@ -91,7 +93,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		s.opts.IndexMemory = DefaultIndexMemory
 	}
 	s.budget, s.loaders = newBudget(s.opts.IndexMemory), aside.Turns()
-	s.pool = newPool(keptMemory)
+	s.pool, s.keepers = newPool(keptMemory), make(chan struct{}, 1)
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}

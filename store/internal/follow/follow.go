@@ -69,6 +69,7 @@ type Index struct {
 	dirty   bool     // something was taken in, in a transaction that has not ended
 	loads   loads
 	shelving
+	keeping  keeping
 	handover handover
 	epoch    *byte        // another one each time the index begins again
 	written  atomic.Int64 // the change counter of the latest write of this process
@@ -103,6 +104,7 @@ type Search struct {
 	Stale time.Duration
 	Clock func() time.Duration // since some moment; nil: since the process began
 
+	apart  bool          // nobody searches: see [keeping]
 	at     time.Duration // when it began
 	looked time.Duration // when it began to read the tenant's counter
 }
@@ -220,7 +222,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 		if err != nil {
 			need = ticket{}
 		} else {
-			q.Shelf.publish(q.Tenant, ready)
+			q.Shelf.publish(q, ready)
 			if busy != nil || need.Waits() {
 				err = need.WaitAside(ctx, busy)
 			}
@@ -292,7 +294,9 @@ func (x *Index) bring(
 			x.touch(key)
 		}
 	}
-	need = x.join(q, keys)
+	if need = x.join(q, keys); need.Waits() {
+		x.keeping.leave()
+	}
 	x.makeRoom(q.Meter, q.Budget)
 	x.account()
 	return need, nil, nil

@@ -271,7 +271,7 @@ func (x *Index) takeOwnTo(q *Search, to int64) bool {
 		x.faulted(fault)
 		return false
 	}
-	q.Shelf.publish(q.Tenant, ready)
+	q.Shelf.publish(q, ready)
 	q.Trim(x)
 	return true
 }

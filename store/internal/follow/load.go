@@ -349,7 +349,7 @@ func (x *Index) install(ctx context.Context, whole []*asked) error {
 		}
 		return err
 	}
-	q.Shelf.publish(q.Tenant, ready)
+	q.Shelf.publish(q, ready)
 	x.loads.Finish(nil, whole...)
 	return nil
 }

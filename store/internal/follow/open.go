@@ -53,6 +53,9 @@ func OpenShelf(table Table, k Keep, log *slog.Logger) (*Shelf, error) {
 		s.Part = k.Part
 	}
 	s.Now, s.Forget, s.Reading = k.Now, k.Forget, k.Reading
+	if k.From > 0 || k.Reading != nil { // a test counts what is read: nothing is made by itself
+		s.KeepPause = time.Hour
+	}
 	return s, nil
 }
 

@@ -59,12 +59,15 @@ type Shelf struct {
 	Pause  time.Duration // before a look at what was erased: tests have another one
 	Log    *slog.Logger
 
+	KeepPause time.Duration // before an image is made of what was written; see keepPause
+
 	Records atomic.Int64           // read into indexes
 	Reading func(namespace string) // unless nil: called before a part of a shard is read, by tests
 
 	ctx      context.Context
 	cancel   context.CancelFunc
 	turns    chan struct{} // of those who write images
+	keepers  chan struct{} // of those who make images though nobody searches: one at a time
 	running  sync.WaitGroup
 	retry    atomic.Int64 // when what failed may be tried again, in Unix milliseconds
 	warnedAt atomic.Int64
@@ -81,7 +84,8 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 	}
 	s := &Shelf{
 		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Pause: tidyPause, Log: log,
-		turns: make(chan struct{}, 2), copies: map[loci.Tenant]map[string]bool{},
+		turns: make(chan struct{}, 2), keepers: make(chan struct{}, 1), KeepPause: keepPause,
+		copies: map[loci.Tenant]map[string]bool{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.tidying.init()
@@ -128,9 +132,9 @@ type publication struct {
 }
 
 // publish writes images behind the answer.
-func (s *Shelf) publish(t loci.Tenant, all []*publication) {
+func (s *Shelf) publish(q *Search, all []*publication) {
 	for _, p := range all {
-		p.tenant = t
+		p.tenant = q.Tenant
 		work := func() {
 			select {
 			case s.turns <- struct{}{}:
@@ -140,7 +144,7 @@ func (s *Shelf) publish(t loci.Tenant, all []*publication) {
 			}
 			p.x.published(p, s.write(s.ctx, p))
 		}
-		if s.Now {
+		if s.Now || q.apart {
 			work()
 		} else {
 			s.running.Go(work)

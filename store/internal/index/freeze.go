@@ -244,6 +244,16 @@ func (x *Index) Records(key Key) int { return x.shards[key].records() }
 // Loose is how many records a shard holds on the heap.
 func (x *Index) Loose(key Key) int { return len(x.shards[key].byID) }
 
+// LooseBytes is about how much memory that takes.
+func (x *Index) LooseBytes(key Key) int64 {
+	s := x.shards[key]
+	n := s.bytes()
+	for _, m := range s.segments {
+		n -= m.bytes()
+	}
+	return n
+}
+
 // Thaw takes what is left of a segment of a shard back to the heap, without
 // making its words again.
 func (x *Index) Thaw(key Key, number int) {
@@ -252,16 +262,22 @@ func (x *Index) Thaw(key Key, number int) {
 }
 
 // Merge takes small segments of a shard back to the heap, to become one with what is there when
-// that is frozen: so there are few, however often one is added. book is the size of a large one.
-func (x *Index) Merge(key Key, book int) {
-	books := x.Segments(key)
+// that is frozen: so there are few, however often one is added. book is the size of a large one. What is
+// merged takes no more than mergedBytes, about.
+func (x *Index) Merge(key Key, book int) { x.merge(key, book, mergedBytes) }
+
+func (x *Index) merge(key Key, book int, bytes int64) {
+	books, segments := x.Segments(key), slices.Clone(x.shards[key].segments)
 	for n := len(books) - 1; n >= 0; n-- {
-		left := books[n].Entries - len(books[n].Gone)
-		if left < book/2 && x.Loose(key)+left <= 2*book {
+		left, size := books[n].Entries-len(books[n].Gone), int64(segments[n].Size)
+		if left < book/2 && x.Loose(key)+left <= 2*book && x.LooseBytes(key)+size <= bytes {
 			x.Thaw(key, n)
 		}
 	}
 }
+
+// mergedBytes is up to how much memory small segments are taken back to.
+const mergedBytes = 128 << 20
 
 // Without makes a segment again, of a kind and a space, without the entries that are gone and
 // without some records; nil: nothing is left.

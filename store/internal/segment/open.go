@@ -16,7 +16,8 @@ import (
 // Lists and strings that it returns share them. What reads a block that is damaged panics with
 // a [DamageError].
 type Segment struct {
-	Sum uint32 // it tells this one from others of the same origin
+	Sum  uint32 // it tells this one from others of the same origin
+	Size int    // bytes
 
 	Passages []Passage
 	Holders  []uint32 // by term: its postings
@@ -63,7 +64,7 @@ func Open(b []byte, origin Origin) (*Segment, error) {
 	}
 	r := reader{bytes: b, header: &h, ok: true}
 	s := &Segment{
-		Sum:     h.Sum,
+		Sum: h.Sum, Size: len(b),
 		entries: take[Entry](&r, sectionEntries), rests: take8(&r, sectionRests), byID: take[uint32](&r, sectionByID),
 		Passages: take[Passage](&r, sectionPassages), words: r.blob(sectionWordStarts, sectionWords),
 		spellings: r.blob(sectionSpellingStarts, sectionSpellings), wordTerms: take[uint32](&r, sectionSpellingTerms),

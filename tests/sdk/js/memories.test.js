@@ -98,6 +98,7 @@ it("weighs lines as the server does", async () => {
   const { memories } = new LociClient({ baseUrl: server.url, fetch: counting });
   const lines = [
     { type: "entity", name: "Ann".repeat(99), entityType: "person", observations: ["walks", "runs", "é".repeat(700)] },
+    { type: "record", kind: "note", text: "first-class a-b-c 1-2 ".repeat(5000) },
     { type: "record", kind: "note", text: "x".repeat(5000) },
     { type: "record", kind: "note", text: "ñ".repeat(800_000) },
     { type: "record", kind: "checkpoint", body: { data: "y".repeat(90_000) } },

@@ -291,6 +291,7 @@ WEIGHTY = [
     json.dumps({"type": "entity", "name": "Ann" * 99, "entityType": "person", "observations": ["walks", "runs", "é" * 700]}),
     json.dumps({"type": "record", "kind": "note", "text": "x" * 5000}),
     json.dumps({"type": "record", "kind": "note", "text": "ñ" * 800_000}),
+    json.dumps({"type": "record", "kind": "note", "text": "first-class a-b-c 1-2 " * 5000}),
     json.dumps({"type": "record", "kind": "checkpoint", "body": {"data": "y" * 90_000}}),
     json.dumps({"type": "revision", "text": "z" * 9000}),
     json.dumps({"type": "relation", "from": "a", "to": "b"}),

@@ -51,6 +51,7 @@ type Store interface {
 	NameKey(ctx context.Context, t loci.Tenant) loci.NameKey
 	Pending(ctx context.Context) ([]string, error)
 	Work() meter.Work
+	KeepIndex(ctx context.Context, t loci.Tenant) error
 }
 
 // A Database is one in which stores keep their index, seen from outside.
@@ -112,6 +113,8 @@ var cases = map[string]func(b *bench){
 	"no block of a copy is trusted":                                harmed,
 	"what the folder has no room for is in memory":                 noRoom,
 	"what comes is kept, too":                                      comes,
+	"what is written is kept though nobody searches":               written,
+	"what is kept behind writes is of all servers":                 writtenByTwo,
 	"a segment of many pieces comes back whole":                    large,
 	"a segment is counted where it lies in memory":                 counted,
 	"an image is replaced once":                                    replacedOnce,

@@ -279,6 +279,69 @@ func comes(b *bench) {
 	b.same("from the records", got, b.fromRecords())
 }
 
+// written: the first search reads no record of what was written before, neither on the server that wrote nor on another
+// one, and no image is made of a little.
+func written(b *bench) {
+	s := b.open()
+	s.fill(0, 19)
+	s.keep()
+	if names := b.segments(); len(names) != 0 {
+		b.Errorf("segments %q of 19 records", names)
+	}
+	s.fill(19, 50)
+	s.keep()
+	names := b.segments()
+	if len(names) != 4 {
+		b.Errorf("segments %q, want 4", names)
+	}
+	if n := s.reads(func() { b.same("by words", s.answers(), b.fromRecords()) }); n != 0 {
+		b.Errorf("the first search read %d records", n)
+	}
+	next := b.open()
+	if n := next.reads(func() { b.same("on another server", next.answers(), b.fromRecords()) }); n != 0 {
+		b.Errorf("the first search of another server read %d records", n)
+	}
+	s.fill(50, 60)
+	s.keep()
+	if now := b.segments(); !slices.Equal(now, names) {
+		b.Errorf("segments %q behind 10 writes, before %q", now, names)
+	}
+	s.fill(60, 70) // the index of the process has what is there
+	s.keep()
+	next = b.open()
+	if n := next.reads(func() { b.same("what came", next.answers(), b.fromRecords()) }); n != 0 {
+		b.Errorf("the first search read %d records of those that came", n)
+	}
+	s.erase(65, 1)
+	s.tidy()
+	b.same("erased", b.open().answers(), b.fromRecords())
+}
+
+// writtenByTwo: servers that both keep what they wrote do not harm each other.
+func writtenByTwo(b *bench) {
+	s, other := b.open(), b.open()
+	s.fill(0, 40)
+	other.fill(40, 80)
+	s.keep()
+	other.keep()
+	s.fill(80, 120)
+	s.keep()
+	next := b.open()
+	if n := next.reads(func() { b.same("of both", next.answers(), b.fromRecords()) }); n > 20 {
+		b.Errorf("the first search read %d records", n)
+	}
+	b.same("of one", s.answers(), b.fromRecords())
+	b.same("of the other", other.answers(), b.fromRecords())
+}
+
+// keep has a server keep what it wrote, as it does by itself a moment later.
+func (n node) keep() {
+	n.Helper()
+	if err := n.KeepIndex(n.Context(), n.tenant()); err != nil {
+		n.Error(err)
+	}
+}
+
 func large(b *bench) {
 	s := b.open()
 	var c loci.Change

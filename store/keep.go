@@ -1,0 +1,20 @@
+package store
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci"
+)
+
+// KeepIndex has a store keep the search index of what a tenant has, as far as it is large and not kept yet, and
+// returns when that is done, or left to somebody who searches: else the first search of what was written reads all of
+// it. Stores do so by themselves a moment after large writes; a program that ends before that calls this. A store
+// that keeps no index has nothing to do.
+func KeepIndex(ctx context.Context, s loci.Store, t loci.Tenant) error {
+	if k, ok := s.(interface {
+		KeepIndex(context.Context, loci.Tenant) error
+	}); ok {
+		return k.KeepIndex(ctx, t)
+	}
+	return nil
+}
