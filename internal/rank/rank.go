@@ -37,7 +37,7 @@ const (
 	shareBefore   = 1.0
 	shareAfter    = 2.0 / 3
 	shareTwoAway  = 1.0 / 5
-	shareAnswer   = 1.0     // of the assistant's answer, for what a person said
+	shareAnswer   = 1.4     // of the assistant's answer, for what a person said
 	shareQuestion = 1.0 / 3 // of what a person said, for the answer
 
 	// sharesTogether is what neighbours count in the scale that texts in a sequence and
@@ -78,6 +78,12 @@ const (
 	othersTold = 0.6
 	replyMore  = 1.0
 
+	// Who goes on in a talk often says again what was said to him right before, which is no news. So much less is left of what
+	// he says, the more all of it is like all of that: nothing less up to a likeness, and all from another one on.
+	echoLess = 0.2
+	echoFrom = 0.4
+	echoTo   = 0.75
+
 	// What is left of a sum if the query asks for nothing: the best of all is then less
 	// likely than what has nothing in common with a real question often is.
 	idlePart = 0.1
@@ -98,10 +104,11 @@ type Settings struct {
 	NeighbourShare float64
 	ContextShare   float64
 	Scale          Scale
-	OnlyTime       bool // the query asks for nothing but a time
-	Idle           bool // the query asks for nothing at all, such as "go on"
-	General        bool // the query has nothing of anybody, such as "explain inflation"
-	OfAssistant    bool // the query asks for what an assistant said, too
+	Known          float64 // how much of the query the embedder knows, 0 to 1
+	OnlyTime       bool    // the query asks for nothing but a time
+	Idle           bool    // the query asks for nothing at all, such as "go on"
+	General        bool    // the query has nothing of anybody, such as "explain inflation"
+	OfAssistant    bool    // the query asks for what an assistant said, too
 }
 
 // Beside returns what is left of what sequences give, 0 to 1, for a query of which the embedder
@@ -159,6 +166,7 @@ type Text struct {
 	Similarity   float64 // its cosine, if Embedded
 	Embedded     bool
 	Together     float64 // the cosine of it with those beside it, if Named; 0: not known
+	Echo         float64 // the cosine of it and what stands before it, unless an assistant says it; 0: not known
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
@@ -251,7 +259,7 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 		}
 	}
 	for i := range texts { // after the lifts, too: a question that fits lifts its answer
-		part := talkPart(texts, i)
+		part := talkPart(texts, i) * news(texts, i, s)
 		out[i].Keyword, out[i].Vector = out[i].Keyword*part, out[i].Vector*part
 	}
 	// A text in no sequence has nothing to gain there, so both are brought to one scale.
@@ -346,7 +354,7 @@ func (t *Text) likeness(s *Settings) float64 {
 	if t.Wanted {
 		more += wishShare * (1 - float64((1-longWish)*t.Long))
 	}
-	return min(1, like+float64(t.Wish*more))
+	return like + float64(t.Wish*more) // without a bound: those that are much alike would all be the same
 }
 
 // likeness scales a cosine to 0…1.
@@ -389,6 +397,23 @@ func talkPart(texts []Text, i int) float64 {
 		return 1
 	}
 	return 1 - float64((1-t.Long)*(1-part))
+}
+
+// news is what is left of what somebody says for how much of it was said right before. Notes that follow one another are
+// no talk. Texts in a language of which the embedder knows little are all alike.
+func news(texts []Text, i int, s *Settings) float64 {
+	t := &texts[i]
+	if t.Echo == 0 || t.note && !behindAssistant(t, texts) {
+		return 1
+	}
+	again := min(1, max(0, (s.Scale.likeness(t.Echo)-echoFrom)/(echoTo-echoFrom)))
+	return 1 - float64(float64(echoLess*Understood(s.Known))*again)
+}
+
+// behindAssistant reports whether an assistant speaks right before a text.
+func behindAssistant(t *Text, texts []Text) bool {
+	before := t.Beside[1]
+	return before != None && (texts[before].Speaker == Assistant || texts[before].Speaker == LikelyAssistant)
 }
 
 // amongPeople reports whether a text is a turn of a talk among people, as far as texts show it: somebody beside it

@@ -393,7 +393,8 @@ type search struct {
 
 	beside     map[place]*neighbours // that were looked for
 	moreBeside []neighbours          // room for others
-	sum        []float32             // memory for together
+	sum        []float32             // memory for together and echo
+	sumBefore  []float32             // … and for echo
 
 	members []uint32 // memory for number
 }
