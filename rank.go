@@ -22,7 +22,7 @@ type scored struct {
 func (e *Engine) ranking(mode Mode, p *probing) rank.Settings {
 	o, beside := e.opts.Search, rank.Beside(p.Vector != nil, p.known)
 	s := rank.Settings{VectorWeight: o.VectorWeight * p.known, VectorsAlone: mode != Hybrid, Sequences: mode == Hybrid,
-		NeighbourShare: o.NeighbourShare * beside, ContextShare: o.ContextShare * beside, OnlyTime: p.onlyTime, Known: p.known,
+		NeighbourShare: o.NeighbourShare * beside, ContextShare: o.ContextShare * beside, OnlyTime: p.onlyTime,
 		Scale: p.scale, Idle: len(p.Times) == 0 && retrieval.Idle(p.Text), OfAssistant: retrieval.OfAssistant(p.Text)}
 	switch {
 	case mode == Keyword || e.opts.Embedder == nil:
@@ -73,8 +73,8 @@ func score(hits []Hit, s rank.Settings, p *probing) []scored {
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
 			Wish: h.Wish, Wanted: h.Wanted, OfOthers: h.OfOthers,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered,
-			Long: h.Long, Many: h.Many,
-			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together, Echo: h.Echo,
+			Long: h.Long, Many: h.Many, Echo: h.Echo * rank.Understood(p.known),
+			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}
 		t.Answers, t.Asks, t.ToOthers = h.Traits.For(wanted)
 		t.AsksYou, t.OfOneself, t.ByPronoun = h.Traits.Persons()

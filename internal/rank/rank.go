@@ -38,6 +38,7 @@ const (
 	shareAfter    = 2.0 / 3
 	shareTwoAway  = 1.0 / 5
 	shareAnswer   = 1.4     // of the assistant's answer, for what a person said
+	shareAsked    = 1.0     // … if the query asks for what the assistant said
 	shareQuestion = 1.0 / 3 // of what a person said, for the answer
 
 	// sharesTogether is what neighbours count in the scale that texts in a sequence and
@@ -104,11 +105,10 @@ type Settings struct {
 	NeighbourShare float64
 	ContextShare   float64
 	Scale          Scale
-	Known          float64 // how much of the query the embedder knows, 0 to 1
-	OnlyTime       bool    // the query asks for nothing but a time
-	Idle           bool    // the query asks for nothing at all, such as "go on"
-	General        bool    // the query has nothing of anybody, such as "explain inflation"
-	OfAssistant    bool    // the query asks for what an assistant said, too
+	OnlyTime       bool // the query asks for nothing but a time
+	Idle           bool // the query asks for nothing at all, such as "go on"
+	General        bool // the query has nothing of anybody, such as "explain inflation"
+	OfAssistant    bool // the query asks for what an assistant said, too
 }
 
 // Beside returns what is left of what sequences give, 0 to 1, for a query of which the embedder
@@ -166,7 +166,7 @@ type Text struct {
 	Similarity   float64 // its cosine, if Embedded
 	Embedded     bool
 	Together     float64 // the cosine of it with those beside it, if Named; 0: not known
-	Echo         float64 // the cosine of it and what stands before it, unless an assistant says it; 0: not known
+	Echo         float64 // the cosine of it and what stands before it, by what the embedder knows; 0: not known, or an assistant says it
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
@@ -250,7 +250,7 @@ func (s *Settings) left(t *Text) float64 {
 func inSequences(texts []Text, out []Parts, s *Settings) {
 	lifts := make([]float64, len(texts))
 	for i := range texts {
-		lifts[i] = lift(texts, out, i) * s.NeighbourShare
+		lifts[i] = lift(texts, out, i, s) * s.NeighbourShare
 	}
 	for i := range texts { // after the lifts: what stands beside a text would count twice in those
 		if more, t := texts[i].together(), texts[i]; more > t.Similarity {
@@ -365,12 +365,12 @@ func (s Scale) likeness(cosine float64) float64 {
 // lift is what the neighbours of a text have of their own, each times its share and the root
 // of how much of the query it holds: what is only similar, as all notes on a subject are,
 // says nothing of what stands beside it.
-func lift(texts []Text, own []Parts, i int) (sum float64) {
+func lift(texts []Text, own []Parts, i int, s *Settings) (sum float64) {
 	speaker := side(texts, i)
 	for n, other := range texts[i].Beside {
 		if other != None {
 			held := math.Pow(texts[other].Covered, coveragePower)
-			part := share(n, speaker, turn(texts[other].Speaker, speaker))
+			part := s.share(n, speaker, turn(texts[other].Speaker, speaker))
 			if n == 1 && texts[other].AsksYou && amongPeople(texts, i) {
 				part *= 1 + float64(replyMore*(1-texts[i].Long))
 			}
@@ -400,14 +400,14 @@ func talkPart(texts []Text, i int) float64 {
 }
 
 // news is what is left of what somebody says for how much of it was said right before. Notes that follow one another are
-// no talk. Texts in a language of which the embedder knows little are all alike.
+// no talk.
 func news(texts []Text, i int, s *Settings) float64 {
 	t := &texts[i]
 	if t.Echo == 0 || t.note && !behindAssistant(t, texts) {
 		return 1
 	}
 	again := min(1, max(0, (s.Scale.likeness(t.Echo)-echoFrom)/(echoTo-echoFrom)))
-	return 1 - float64(float64(echoLess*Understood(s.Known))*again)
+	return 1 - float64(echoLess*again)
 }
 
 // behindAssistant reports whether an assistant speaks right before a text.
@@ -465,10 +465,12 @@ func turn(speaker, beside Speaker) Speaker {
 }
 
 // share is what a text gets of the nth of those beside it.
-func share(n int, speaker, other Speaker) float64 {
+func (s *Settings) share(n int, speaker, other Speaker) float64 {
 	const before, after = 1, 2
 	chat := speaker != other && speaker != Unknown && other != Unknown
 	switch {
+	case chat && n == after && speaker == Person && s.OfAssistant:
+		return shareAsked
 	case chat && n == after && speaker == Person:
 		return shareAnswer
 	case chat && n == before && speaker == Assistant:

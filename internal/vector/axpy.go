@@ -1,7 +1,5 @@
 package vector
 
-import "math"
-
 // Axpy adds a·x to y, element by element, each product and each sum rounded to float32:
 // the bits are the same on every processor. Both have the same length. The caller makes
 // sure that a and the sums are finite.
@@ -10,17 +8,6 @@ func Axpy(y []float32, a float32, x []int8) {
 		panic("vector: Axpy of different lengths")
 	}
 	axpy(y, a, x)
-}
-
-// Dot is the product of two sums of rows, of as many dimensions, the same bits on every machine. 0: it is no number.
-func Dot(a, b []float32) (dot float64) {
-	for i, x := range a {
-		dot += float64(float64(x) * float64(b[i])) // the conversion forbids a fused multiply-add
-	}
-	if math.IsNaN(dot) || math.IsInf(dot, 0) {
-		return 0
-	}
-	return dot
 }
 
 func axpyPortable(y []float32, a float32, x []int8) {

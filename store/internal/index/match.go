@@ -393,8 +393,7 @@ type search struct {
 
 	beside     map[place]*neighbours // that were looked for
 	moreBeside []neighbours          // room for others
-	sum        []float32             // memory for together and echo
-	sumBefore  []float32             // … and for echo
+	sum        []float32             // memory for together
 
 	members []uint32 // memory for number
 }
