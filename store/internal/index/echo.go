@@ -4,8 +4,8 @@ import "github.com/loci-memory/loci"
 
 // How many passages of a text, and of the one before it, are compared at most: texts may have thousands.
 const (
-	mostEchoing = 4
-	mostEchoed  = 16
+	mostEchoing = 8
+	mostEchoed  = 32
 )
 
 // echo says how much what somebody says is like what stands right before it: the mean cosine of their passages. It is
