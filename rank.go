@@ -73,7 +73,7 @@ func score(hits []Hit, s rank.Settings, p *probing) []scored {
 			KeywordShare: h.KeywordShare, Covered: h.Covered, Similarity: h.Similarity, Embedded: h.Embedded,
 			Wish: h.Wish, Wanted: h.Wanted, OfOthers: h.OfOthers,
 			InSequence: h.Sequence != "", Context: h.Context, ContextCovered: h.ContextCovered,
-			Long: h.Long, Many: h.Many,
+			Long: h.Long, Many: h.Many, Echo: h.Echo * rank.Understood(p.known),
 			Speaker: h.Speaker, Signed: h.Signer != "", Named: named(h.Signer), Together: h.Together,
 		}
 		t.Answers, t.Asks, t.ToOthers = h.Traits.For(wanted)

@@ -375,6 +375,7 @@ type Hit struct {
 	VectorSpan int     // index of the best passage by similarity; of equal ones the better by keyword, then the first
 	Embedded   bool    // the record has vectors in the probe's space
 	Together   float64 // with Sequences, of one with a Signer who has a name: cosine of the sum of its vector and its Neighbours'; 0: not known
+	Echo       float64 // with Sequences, of what no assistant says: the mean cosine of its passages and those of the one before it, of the first 8 and 32; 0: not known
 
 	// KeywordShare is Keyword over what a passage of average length gets that holds each word of the
 	// query once, words included that nobody has, but not what lies between two words of a script

@@ -37,7 +37,8 @@ const (
 	shareBefore   = 1.0
 	shareAfter    = 2.0 / 3
 	shareTwoAway  = 1.0 / 5
-	shareAnswer   = 1.0     // of the assistant's answer, for what a person said
+	shareAnswer   = 1.4     // of the assistant's answer, for what a person said
+	shareAsked    = 1.0     // … if the query asks for what the assistant said
 	shareQuestion = 1.0 / 3 // of what a person said, for the answer
 
 	// sharesTogether is what neighbours count in the scale that texts in a sequence and
@@ -77,6 +78,12 @@ const (
 	asksPart   = 0.8
 	othersTold = 0.6
 	replyMore  = 1.0
+
+	// Who goes on in a talk often says again what was said to him right before, which is no news. So much less is left of what
+	// he says, the more all of it is like all of that: nothing less up to a likeness, and all from another one on.
+	echoLess = 0.2
+	echoFrom = 0.4
+	echoTo   = 0.75
 
 	// What is left of a sum if the query asks for nothing: the best of all is then less
 	// likely than what has nothing in common with a real question often is.
@@ -159,6 +166,7 @@ type Text struct {
 	Similarity   float64 // its cosine, if Embedded
 	Embedded     bool
 	Together     float64 // the cosine of it with those beside it, if Named; 0: not known
+	Echo         float64 // the cosine of it and what stands before it, by what the embedder knows; 0: not known, or an assistant says it
 
 	InSequence              bool
 	Context, ContextCovered float64 // of its sequence: as KeywordShare, and the best Covered
@@ -242,7 +250,7 @@ func (s *Settings) left(t *Text) float64 {
 func inSequences(texts []Text, out []Parts, s *Settings) {
 	lifts := make([]float64, len(texts))
 	for i := range texts {
-		lifts[i] = lift(texts, out, i) * s.NeighbourShare
+		lifts[i] = lift(texts, out, i, s) * s.NeighbourShare
 	}
 	for i := range texts { // after the lifts: what stands beside a text would count twice in those
 		if more, t := texts[i].together(), texts[i]; more > t.Similarity {
@@ -251,7 +259,7 @@ func inSequences(texts []Text, out []Parts, s *Settings) {
 		}
 	}
 	for i := range texts { // after the lifts, too: a question that fits lifts its answer
-		part := talkPart(texts, i)
+		part := talkPart(texts, i) * news(texts, i, s)
 		out[i].Keyword, out[i].Vector = out[i].Keyword*part, out[i].Vector*part
 	}
 	// A text in no sequence has nothing to gain there, so both are brought to one scale.
@@ -346,7 +354,7 @@ func (t *Text) likeness(s *Settings) float64 {
 	if t.Wanted {
 		more += wishShare * (1 - float64((1-longWish)*t.Long))
 	}
-	return min(1, like+float64(t.Wish*more))
+	return like + float64(t.Wish*more) // without a bound: those that are much alike would all be the same
 }
 
 // likeness scales a cosine to 0…1.
@@ -357,12 +365,12 @@ func (s Scale) likeness(cosine float64) float64 {
 // lift is what the neighbours of a text have of their own, each times its share and the root
 // of how much of the query it holds: what is only similar, as all notes on a subject are,
 // says nothing of what stands beside it.
-func lift(texts []Text, own []Parts, i int) (sum float64) {
+func lift(texts []Text, own []Parts, i int, s *Settings) (sum float64) {
 	speaker := side(texts, i)
 	for n, other := range texts[i].Beside {
 		if other != None {
 			held := math.Pow(texts[other].Covered, coveragePower)
-			part := share(n, speaker, turn(texts[other].Speaker, speaker))
+			part := s.share(n, speaker, turn(texts[other].Speaker, speaker))
 			if n == 1 && texts[other].AsksYou && amongPeople(texts, i) {
 				part *= 1 + float64(replyMore*(1-texts[i].Long))
 			}
@@ -389,6 +397,23 @@ func talkPart(texts []Text, i int) float64 {
 		return 1
 	}
 	return 1 - float64((1-t.Long)*(1-part))
+}
+
+// news is what is left of what somebody says for how much of it was said right before. Notes that follow one another are
+// no talk.
+func news(texts []Text, i int, s *Settings) float64 {
+	t := &texts[i]
+	if t.Echo == 0 || t.note && !behindAssistant(t, texts) {
+		return 1
+	}
+	again := min(1, max(0, (s.Scale.likeness(t.Echo)-echoFrom)/(echoTo-echoFrom)))
+	return 1 - float64(echoLess*again)
+}
+
+// behindAssistant reports whether an assistant speaks right before a text.
+func behindAssistant(t *Text, texts []Text) bool {
+	before := t.Beside[1]
+	return before != None && (texts[before].Speaker == Assistant || texts[before].Speaker == LikelyAssistant)
 }
 
 // amongPeople reports whether a text is a turn of a talk among people, as far as texts show it: somebody beside it
@@ -440,10 +465,12 @@ func turn(speaker, beside Speaker) Speaker {
 }
 
 // share is what a text gets of the nth of those beside it.
-func share(n int, speaker, other Speaker) float64 {
+func (s *Settings) share(n int, speaker, other Speaker) float64 {
 	const before, after = 1, 2
 	chat := speaker != other && speaker != Unknown && other != Unknown
 	switch {
+	case chat && n == after && speaker == Person && s.OfAssistant:
+		return shareAsked
 	case chat && n == after && speaker == Person:
 		return shareAnswer
 	case chat && n == before && speaker == Assistant:

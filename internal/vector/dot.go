@@ -18,6 +18,19 @@ func dotPortable(query []int16, row []int8) int32 {
 	return a + b + c + d
 }
 
+// dotRowsPortable is dotPortable for two rows.
+func dotRowsPortable(a, b []int8) (sum int32) {
+	for len(a) >= 4 && len(b) >= 4 {
+		x, y := a[:4:4], b[:4:4]
+		sum += int32(x[0])*int32(y[0]) + int32(x[1])*int32(y[1]) + int32(x[2])*int32(y[2]) + int32(x[3])*int32(y[3])
+		a, b = a[4:], b[4:]
+	}
+	for i, x := range a {
+		sum += int32(x) * int32(b[i])
+	}
+	return sum
+}
+
 func dotsPortable(query []int16, rows []int8, sums []int32) {
 	for i := range sums {
 		sums[i] = dotPortable(query, rows[i*len(query):(i+1)*len(query)])

@@ -40,6 +40,21 @@ func dots(query []int16, rows []int8, sums []int32) {
 	}
 }
 
+// dotRows returns the sum of the products of two rows of equal length.
+func dotRows(a, b []int8) int32 {
+	whole := len(a) &^ 15
+	if !hasAVX2 || whole == 0 {
+		return dotRowsPortable(a, b)
+	}
+	b = b[:len(a)] // what follows checks no bounds
+	return dotRowsAVX2(unsafe.SliceData(a), unsafe.SliceData(b), whole) + dotRowsPortable(a[whole:], b[whole:])
+}
+
+// dotRowsAVX2 works on the first n elements, a multiple of 16.
+//
+//go:noescape
+func dotRowsAVX2(a, b *int8, n int) int32
+
 // dotsAVX2 works on the first n elements of each row, which is stride after the one before;
 // n is a multiple of 16, and may be 0. There is a row at least.
 //

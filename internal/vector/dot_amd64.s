@@ -71,6 +71,53 @@ sum:
 	VZEROUPPER
 	RET
 
+// func dotRowsAVX2(a, b *int8, n int) int32
+//
+// Both rows are widened to 16 bits; n is a multiple of 16.
+TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-28
+	MOVQ  a+0(FP), SI
+	MOVQ  b+8(FP), DI
+	MOVQ  n+16(FP), CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+rowsBy32:
+	CMPQ      CX, $32
+	JLT       rowsBy16
+	VPMOVSXBW (SI), Y2
+	VPMOVSXBW 16(SI), Y3
+	VPMOVSXBW (DI), Y4
+	VPMOVSXBW 16(DI), Y5
+	VPMADDWD  Y4, Y2, Y2
+	VPMADDWD  Y5, Y3, Y3
+	VPADDD    Y2, Y0, Y0
+	VPADDD    Y3, Y1, Y1
+	ADDQ      $32, SI
+	ADDQ      $32, DI
+	SUBQ      $32, CX
+	JMP       rowsBy32
+
+rowsBy16:
+	CMPQ      CX, $16
+	JLT       rowsSum
+	VPMOVSXBW (SI), Y2
+	VPMOVSXBW (DI), Y4
+	VPMADDWD  Y4, Y2, Y2
+	VPADDD    Y2, Y0, Y0
+
+rowsSum:
+	VPADDD       Y1, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0x4E, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xB1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
 // DOT32 multiplies 32 codes of a row with those of the query, and adds them up in fours. A row's signs go over to the
 // query, as what is multiplied must have none: no pair exceeds 2·128·127, which fits into 16 bits.
 #define DOT32(at, query, out) \

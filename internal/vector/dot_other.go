@@ -6,6 +6,8 @@ import "math"
 
 func dot(query []int16, row []int8) int32 { return dotPortable(query, row) }
 
+func dotRows(a, b []int8) int32 { return dotRowsPortable(a, b) }
+
 func dots(query []int16, rows []int8, sums []int32) { dotsPortable(query, rows, sums) }
 
 func dotsAt(query []int16, rows []int8, list []int32, sums []int32) {

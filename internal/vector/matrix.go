@@ -110,6 +110,13 @@ func (m *Matrix) Score(q *Query, row int) float32 {
 	return m.score(q, dot(q.codes, m.row(row)), row)
 }
 
+// Between is the dot product of a row with one of a matrix of as many dimensions.
+func (m *Matrix) Between(row int, other *Matrix, otherRow int) float64 {
+	m.check(other.dims)
+	sum := dotRows(m.row(row), other.row(otherRow))
+	return float64(float64(sum)*float64(m.scales[row])) * float64(other.scales[otherRow]) // no sum can overflow
+}
+
 // AddTo adds a row to a sum of rows, of as many dimensions.
 func (m *Matrix) AddTo(sum []float32, row int) { Axpy(sum, m.scales[row], m.row(row)) }
 

@@ -325,6 +325,44 @@ var sequenceCases = []testCase{
 		p.Sequences = false
 		b.exactly("not asked for", b.byID(p, 20)[id(4)].Together, 0)
 	}},
+	{"a hit says how much of it was said right before", func(b *bench) {
+		chat := func(n int, position int64, role string, leanings ...float64) {
+			r := inPassages(n, len(leanings))
+			r.Sequence, r.Position = "chat", position
+			if role != "" {
+				r.Attributes = json.RawMessage(`{"role":"` + role + `"}`)
+			}
+			var each [][]float32
+			for _, l := range leanings {
+				each = append(each, leaning(spaceA, l))
+			}
+			b.apply(changeOf(loci.Put{Record: r, Vectors: vectors(spaceA, each...)}))
+		}
+		between := func(one, other float64) float64 {
+			return one*other + math.Sqrt(1-one*one)*math.Sqrt(1-other*other)
+		}
+		long := slices.Repeat([]float64{0.2}, 32)
+		chat(1, 1, "", 0.9)
+		chat(2, 2, "assistant", append(long, 1)...) // what comes after the first 32 is not compared
+		chat(3, 3, "user", 0.8, 0.5)
+		chat(4, 4, "", append(slices.Repeat([]float64{0.6}, 8), 1)...) // … and after its own first eight
+		b.put(said(5, "chat", 5, "walrus"))
+		chat(6, 6, "", 0.3)
+		b.apply(changeOf(embedded(said(7, "alone", 1, "walrus"), 0.3), embedded(record(8, "walrus"), 0.3)))
+		p := both("walrus", spaceA)
+		p.Sequences = true
+		h := b.byID(p, 20)
+		b.near("of a reply to a long answer", h[id(3)].Echo, (between(0.8, 0.2)+between(0.5, 0.2))/2)
+		b.near("of a long reply", h[id(4)].Echo, (between(0.6, 0.8)+between(0.6, 0.5))/2)
+		for what, n := range map[string]int{"the first": 1, "an assistant's": 2, "one without vectors": 5, "behind one without": 6, "alone": 7, "in no sequence": 8} {
+			b.exactly(what, h[id(n)].Echo, 0)
+		}
+		if alone := b.match(p, loci.Filter{IDs: []loci.ID{id(3)}}, 20); len(alone) != 1 || alone[0].Echo != 0 {
+			b.Errorf("behind what the filter leaves out: %+v", alone)
+		}
+		p.Sequences = false
+		b.exactly("not asked for", b.byID(p, 20)[id(3)].Echo, 0)
+	}},
 	{"a probe is weighed by how rare words are", func(b *bench) {
 		for i := 1; i <= 9; i++ {
 			b.apply(changeOf(embedded(record(i, "walrus "+strings.Repeat("x", i)), float64(i)/10)))

@@ -292,6 +292,7 @@ func (s *search) addNeighbours(hits map[place]*loci.Hit, best []place) error {
 				h.Neighbours[i] = s.parts[beside.part].seen(beside.entry).id
 			}
 		})
+		s.echo(hits, at, h, around)
 		if h.Signer != "" && h.Signer != loci.SomebodyElse && h.Embedded {
 			s.together(hits, at, h, around)
 		}
