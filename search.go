@@ -373,7 +373,8 @@ func (m *Memory) probe(ctx context.Context, q Query, p *probing) error {
 	case err == nil:
 		p.Vector, p.Space, p.made = vector, c.space(), true
 		strange := q.Mode == Semantic && (retrieval.InOtherScript(q.Text) || retrieval.Strange(q.Text) != nil)
-		p.scale, p.known = rank.Told(c.scale(e.opts.Search.Scale), known, strange)
+		kana := q.Mode == Hybrid && retrieval.HasKana(q.Text)
+		p.scale, p.known = rank.Told(c.scale(e.opts.Search.Scale), known, strange, kana)
 		// If it knows less, most words mean nothing to it, however rare they are.
 		if known >= 0.5 && c.Reweigh(q.Text) != nil {
 			p.Reweigh = func(weight func(string) float64) []float32 { return c.Reweigh(p.respelled(about))(weight) }

@@ -89,6 +89,9 @@ const (
 	// likely than what has nothing in common with a real question often is.
 	idlePart = 0.1
 
+	// How much higher a scale begins by what is not known of a query in another language.
+	likeMuch = 1.0 / 3
+
 	// What is left of what sequences give if the embedder knows no word of the query: words
 	// decide then, and many texts have one of them by chance.
 	strangeShare = 0.25
@@ -136,13 +139,23 @@ func (s Scale) Fits() bool { return s.Unrelated >= -1 && s.Unrelated < s.Alike &
 // Told returns the scale of a query of which an embedder knows a share, 0 to 1, and what then counts as
 // known. A query that is strange, in a language whose words the embedder cuts into pieces, is like all
 // texts of that language: they reach what is alike elsewhere, and what says the same lies beyond that. Words known by what they mean in
-// another language stand for less than they say, and are a little like much.
-func Told(s Scale, known float64, strange bool) (Scale, float64) {
-	if !strange || s.Alike >= 1 { // nothing is beyond it
+// another language stand for less than they say, and are a little like much. In kana, Japanese, they are so beside words, too,
+// where the scale rises as much and what is known stays.
+func Told(s Scale, known float64, strange, kana bool) (Scale, float64) {
+	switch {
+	case s.Alike >= 1: // nothing is beyond it
 		return s, known
+	case strange:
+		return s.risen(max(1-Understood(known), (1-known)*likeMuch)), 1
+	case kana:
+		return s.risen((1 - known) * likeMuch), known
 	}
-	share := max(1-Understood(known), (1-known)/3)
-	return Scale{s.Unrelated + float64(share*(s.Alike-s.Unrelated)), s.Alike + float64(share*(1-s.Alike))}, 1
+	return s, known
+}
+
+// risen is a scale that begins and ends higher by a share of what is beyond.
+func (s Scale) risen(share float64) Scale {
+	return Scale{s.Unrelated + float64(share*(s.Alike-s.Unrelated)), s.Alike + float64(share*(1-s.Alike))}
 }
 
 // Speaker says which side of a chat said a text.

@@ -2,6 +2,8 @@ package retrieval
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // Languages beside English that words can be told of, by their codes of ISO 639-1. Those of Latin letters are in the order of languages.
@@ -76,6 +78,11 @@ func SmallIn(code, word string) bool {
 // SmallCharacters tells which characters of a run of Chinese, Japanese or Korean ones carry no meaning of their own: particles, pronouns,
 // words of questions. nil: none.
 func SmallCharacters(run string) []bool { return functionCharacters(run) }
+
+// HasKana reports whether a text has a character that only Japanese is written with.
+func HasKana(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) })
+}
 
 // smallLatin tells of most words that they are in none of the lists of SmallIn.
 var smallLatin = func() *glance {

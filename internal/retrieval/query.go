@@ -43,6 +43,9 @@ func (w *QueryWord) Follows(before *QueryWord) bool {
 	return w.made == Pair && w.run != 0 && w.run == before.run && w.at == before.at+1
 }
 
+// Small reports whether it carries no meaning in the language the query may be in.
+func (w *QueryWord) Small() bool { return w.small }
+
 // Word is the word as it was typed, folded.
 func (w *QueryWord) Word() string { return w.word }
 
@@ -307,6 +310,10 @@ func (c *collector) token(t Token) {
 		}
 		weight = partWeight
 	case Character:
+		if t.alone && t.function { // a small word of Korean, such as "this"
+			c.empty = addWord(c.empty, &QueryWord{Term: term, Weight: 1, lone: true}, c.limit)
+			return
+		}
 		if !t.alone {
 			if !t.sentence || t.function || !isHan(t.Text) {
 				return

@@ -20,6 +20,22 @@ var misspeltCases = []testCase{
 			b.same("hits of "+query, b.found(words(query)), nil)
 		}
 	}},
+	{"a word of a list in a sentence is no typing error", func(b *bench) {
+		b.put(record(1, "No puede dormir si la ventana está cerrada."), record(2, "Отопление в ванной не работает"), record(3, "Die Waschmaschine ist im Keller"))
+		for query, want := range map[string][][]string{
+			"¿Qué ventajas tiene la energía solar?": nil, "Как варить рис?": nil, // one error from a window, two from a bath
+			"¿Qué ventanx tiene la casa?": {{"ventanx", "ventana"}}, "варить": {{"варить", "ванить"}}, // on no list; alone
+			"Wo steht denn die Maschine bei euch?": {{"maschine", "waschmaschine"}}, // still a part of a compound
+		} {
+			_, by := b.told(query, loci.Filter{})
+			b.same("what was searched for, of "+query, by, want)
+		}
+	}},
+	{"a small word of Korean alone is none to look for", func(b *bench) {
+		b.put(record(1, "변수 이름과 주석"), record(2, "문단을 고친다"))
+		b.same("hits beside another word", b.found(words("이 문단")), ids(2))
+		b.same("hits of nothing else", b.found(words("이")), ids(1))
+	}},
 	{"of misspelt words those come first that least speaks against", func(b *bench) {
 		b.put(record(1, "le uova sono nel frigo"), record(2, "le prove del professore"), record(3, "la pova"), record(4, "il cane, il carne, la carnie"))
 		_, by := b.told("pova", loci.Filter{})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/internal/gloss"
 	"github.com/loci-memory/loci/internal/retrieval"
 )
 
@@ -35,13 +36,18 @@ func (m *meant) terms() []string {
 
 // mend replaces the words of a query that nobody has by words that are there: the parts
 // of a compound, compounds that the word is a part of, and words that are a typing error
-// or two away. Which words those are depends only on the vocabulary of what is searched.
+// or two away. Which words those are depends only on the vocabulary of what is searched. What a list of
+// words has in the language of a sentence is no typing error there: most words of a sentence are right.
 func (s *search) mend(words []retrieval.QueryWord, q *retrieval.Query, told func(string, []string)) {
 	few := !q.English && len(q.Words) <= fewWords
+	var right map[string]bool
+	if len(words) > 0 && !q.English && (!few || slices.ContainsFunc(q.Words, isSmall)) {
+		right = gloss.Right(q.Text)
+	}
 	for i, w := range words {
 		var found []meant
 		if i < mostMended {
-			found = s.meantFor(w.Spelling, q.English, few)
+			found = s.meantFor(w.Spelling, q.English, few, right[w.Spelling])
 		}
 		if len(found) == 0 {
 			s.ask(asked{in: make([]askedIn, len(s.parts))}, w.Weight, w.Weight)
@@ -62,8 +68,12 @@ func (s *search) mend(words []retrieval.QueryWord, q *retrieval.Query, told func
 	}
 }
 
-// meantFor are the words that a word may be meant for, the likeliest first. few: those in other forms, too.
-func (s *search) meantFor(word string, english, few bool) (out []meant) {
+// isSmall reports whether a word of a query has little weight: with one beside it a query of few words is a sentence.
+func isSmall(w retrieval.QueryWord) bool { return w.Small() }
+
+// meantFor are the words that a word may be meant for, the likeliest first. few: those in other forms, too. right: it is
+// no typing error, and meant for nothing but compounds and their parts.
+func (s *search) meantFor(word string, english, few, right bool) (out []meant) {
 	mark := retrieval.MarkOf(word)
 	edits := mark.Edits()
 	if edits == 0 || retrieval.WellSpelled(word) {
@@ -88,7 +98,7 @@ func (s *search) meantFor(word string, english, few bool) (out []meant) {
 			if distance > edits && within && isPart(word, spelling) {
 				distance = 0
 			}
-			if distance > edits || slices.ContainsFunc(near, func(m meant) bool {
+			if right && distance > 0 || distance > edits || slices.ContainsFunc(near, func(m meant) bool {
 				return m.spelling == spelling
 			}) {
 				continue
@@ -99,6 +109,9 @@ func (s *search) meantFor(word string, english, few bool) (out []meant) {
 			}
 			near = append(near, m)
 		}
+	}
+	if right {
+		return likeliest(word, near)
 	}
 	if few && !slices.ContainsFunc(near, func(m meant) bool { return m.distance <= 1 }) {
 		near = append(near, s.formsNear(word)...)
