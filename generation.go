@@ -20,8 +20,7 @@ type Generation struct {
 }
 
 // Generations lists the generations of a tenant's vectors: the active one first,
-// then the one of the configured embedder, also while it has none yet, then what
-// is left over.
+// then the one of the configured embedder, also while it has none yet, then what is left over.
 func (e *Engine) Generations(ctx context.Context, t Tenant) ([]Generation, error) {
 	active, err := e.store.ActiveSpace(ctx, t)
 	if err != nil {

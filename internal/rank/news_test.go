@@ -61,23 +61,3 @@ func TestWhatWasJustSaidIsNoNews(t *testing.T) {
 		t.Errorf("the next one gets %v, want %v", got, want)
 	}
 }
-
-// What a person said gets more of the answer, unless the query asks for what the assistant said.
-func TestAnAnswerLiftsWhatWasAsked(t *testing.T) {
-	s := rank.Settings{VectorWeight: 1, Sequences: true, NeighbourShare: 0.3}
-	s.Scale = rank.Scale{Unrelated: 0, Alike: 1}
-	none := [4]int{rank.None, rank.None, rank.None, rank.None}
-	asked := rank.Text{InSequence: true, Speaker: rank.Person, Beside: none}
-	asked.Beside[2] = 1
-	answer := rank.Text{InSequence: true, Speaker: rank.Assistant, Covered: 1, Beside: none}
-	answer.Embedded, answer.Similarity = true, 0.5
-	lifted := func() float64 { return rank.Score([]rank.Text{asked, answer}, s)[0].Neighbour }
-	const most = 1 + 0.8*0.3
-	if got, want := lifted(), 0.3*1.4*0.7*0.5/most; math.Abs(got-want) > 1e-9 {
-		t.Errorf("lifted by %v, want %v", got, want)
-	}
-	s.OfAssistant = true
-	if got, want := lifted(), 0.3*0.5/most; math.Abs(got-want) > 1e-9 {
-		t.Errorf("where the answer is asked for by %v, want %v", got, want)
-	}
-}

@@ -37,8 +37,7 @@ const (
 	shareBefore   = 1.0
 	shareAfter    = 2.0 / 3
 	shareTwoAway  = 1.0 / 5
-	shareAnswer   = 1.4     // of the assistant's answer, for what a person said
-	shareAsked    = 1.0     // … if the query asks for what the assistant said
+	shareAnswer   = 1.0     // of the assistant's answer, for what a person said
 	shareQuestion = 1.0 / 3 // of what a person said, for the answer
 
 	// sharesTogether is what neighbours count in the scale that texts in a sequence and
@@ -263,7 +262,7 @@ func (s *Settings) left(t *Text) float64 {
 func inSequences(texts []Text, out []Parts, s *Settings) {
 	lifts := make([]float64, len(texts))
 	for i := range texts {
-		lifts[i] = lift(texts, out, i, s) * s.NeighbourShare
+		lifts[i] = lift(texts, out, i) * s.NeighbourShare
 	}
 	for i := range texts { // after the lifts: what stands beside a text would count twice in those
 		if more, t := texts[i].together(), texts[i]; more > t.Similarity {
@@ -378,12 +377,12 @@ func (s Scale) likeness(cosine float64) float64 {
 // lift is what the neighbours of a text have of their own, each times its share and the root
 // of how much of the query it holds: what is only similar, as all notes on a subject are,
 // says nothing of what stands beside it.
-func lift(texts []Text, own []Parts, i int, s *Settings) (sum float64) {
+func lift(texts []Text, own []Parts, i int) (sum float64) {
 	speaker := side(texts, i)
 	for n, other := range texts[i].Beside {
 		if other != None {
 			held := math.Pow(texts[other].Covered, coveragePower)
-			part := s.share(n, speaker, turn(texts[other].Speaker, speaker))
+			part := share(n, speaker, turn(texts[other].Speaker, speaker))
 			if n == 1 && texts[other].AsksYou && amongPeople(texts, i) {
 				part *= 1 + float64(replyMore*(1-texts[i].Long))
 			}
@@ -478,12 +477,10 @@ func turn(speaker, beside Speaker) Speaker {
 }
 
 // share is what a text gets of the nth of those beside it.
-func (s *Settings) share(n int, speaker, other Speaker) float64 {
+func share(n int, speaker, other Speaker) float64 {
 	const before, after = 1, 2
 	chat := speaker != other && speaker != Unknown && other != Unknown
 	switch {
-	case chat && n == after && speaker == Person && s.OfAssistant:
-		return shareAsked
 	case chat && n == after && speaker == Person:
 		return shareAnswer
 	case chat && n == before && speaker == Assistant:

@@ -8,7 +8,8 @@ import (
 )
 
 // For a query in a language that an embedder cuts into pieces, what says the same begins where texts
-// are alike elsewhere. In Japanese it begins a third of what is not known higher. One that it knows, or that is not in such a language, has the scale as it is.
+// are alike elsewhere. In Japanese it begins a third of what is not known higher. One that it knows, or that is not in
+// such a language, has the scale as it is.
 func TestTold(t *testing.T) {
 	usual := rank.Scale{Unrelated: 0.15, Alike: 0.75}
 	beyond, full := rank.Scale{Unrelated: 0.75, Alike: 1}, rank.Scale{Unrelated: 0.5, Alike: 1}
