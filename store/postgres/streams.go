@@ -119,8 +119,9 @@ func merged(
 	by := c.byTime(after, order == loci.OldestFirst)
 	f := *filter
 	f.Within, f.Exact = []loci.Namespace{{}}, false
+	each := slices.Compact(slices.Sorted(slices.Values(f.Kinds))) // once, however often a filter names it
 	// A stream has one kind, unless they are too many.
-	apart := len(f.Kinds) > 1 && len(in.large) > 0 && len(in.large)*len(f.Kinds) <= maxStreams
+	apart := len(each) > 1 && len(in.large) > 0 && len(in.large)*len(each) <= maxStreams
 	if apart {
 		f.Kinds = nil
 	}
@@ -130,7 +131,7 @@ func merged(
 	kinds := []string{""} // each as a condition
 	if apart {
 		kinds = nil
-		for _, kind := range filter.Kinds {
+		for _, kind := range each {
 			kinds = append(kinds, " AND r.kind = "+c.arg(string(kind)))
 		}
 	}
@@ -138,7 +139,7 @@ func merged(
 	if len(in.small) > 0 || len(in.large) != 1 || apart {
 		small = of + "ANY(" + c.arg(append([]int64{}, in.small...)) + ")"
 		if apart {
-			small += " AND r.kind = ANY(" + c.arg(list(filter.Kinds)) + ")"
+			small += " AND r.kind = ANY(" + c.arg(list(each)) + ")"
 		}
 	}
 	switch {
