@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
@@ -65,40 +64,5 @@ func TestBytesAreWhatAnIndexTakes(t *testing.T) {
 		if left := x.Bytes(); left > full/10 || one.Bytes() != 0 {
 			t.Errorf("%s: %d bytes are counted when all has left, of %d", name, left, full)
 		}
-	}
-}
-
-// Adding a key costs about the same however many there are, in any order.
-func TestManyKeysInAnyOrder(t *testing.T) {
-	t.Parallel()
-	const (
-		users = 100_000
-		most  = 7 // of ten; a large list leaves the processor's caches, which takes up to four
-	)
-	var keys Keys
-	took := func(users, times int) time.Duration {
-		begun := time.Now()
-		for range times {
-			keys = Keys{}
-			for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(users) {
-				keys.Add(Key{loci.Namespace{"user", fmt.Sprint(i)}.Key(), loci.KindFact})
-			}
-		}
-		return time.Since(begun)
-	}
-	// If each key moved the others, one large list would take ten times as long as ten small
-	// ones. Both are as long a piece of work, so that a machine that is granted a part of a
-	// processor stops both alike; the least of several runs is taken.
-	small, large := time.Hour, time.Hour
-	for range 5 {
-		if small, large = min(small, took(users/10, 10)), min(large, took(users, 1)); large <= most*small {
-			break
-		}
-	}
-	if large > most*small {
-		t.Errorf("ten lists of %d keys took %v, one of %d took %v", users/10, small, users, large)
-	}
-	if n := len(keys.Covered(&loci.Filter{Within: []loci.Namespace{{"user"}}})); n != users {
-		t.Errorf("%d keys are covered; want %d", n, users)
 	}
 }
