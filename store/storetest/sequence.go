@@ -343,7 +343,7 @@ var sequenceCases = []testCase{
 		}
 		long := slices.Repeat([]float64{0.2}, 32)
 		chat(1, 1, "", 0.9)
-		chat(2, 2, "assistant", append(long, 1)...) // what comes after the first 32 is not compared
+		chat(2, 2, "assistant", append(long, slices.Repeat([]float64{-0.9}, 32)...)...) // only the first 32 are compared
 		chat(3, 3, "user", 0.8, 0.5)
 		chat(4, 4, "", append(slices.Repeat([]float64{0.6}, 8), 1)...) // … and after its own first eight
 		b.put(said(5, "chat", 5, "walrus"))
