@@ -21,7 +21,7 @@ var laneKinds = []loci.Kind{"fact", "rule", "episode"}
 func TestListsOfKindsReadWhatTheyShow(t *testing.T) {
 	d, giveBack := database(t)
 	t.Cleanup(giveBack)
-	s, tn := openAt(t, d.Server), locitest.Tenant(t, "lanes")
+	s, tn := openWith(t, d.Server, unkept()), locitest.Tenant(t, "lanes")
 	const facts, rules, spaces, elsewhere, limit = 1200, 300, 3, 1500, 10
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	kept, all := map[loci.Kind][]loci.ID{}, 0
