@@ -3,6 +3,7 @@ package sqlite
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/internal/cores"
 )
@@ -14,16 +15,22 @@ func TestWhatGivesWay(t *testing.T) {
 	defer cores.Spare()()
 	path := filepath.Join(t.TempDir(), "x.db")
 	s, other := keptStore{openShelving(t, path, 50, 50), t, path}, keptStore{openShelving(t, path, 50, 50), t, path}
-	expect := func(what string, want int64, do func()) {
+	expect := func(what string, want, most int64, do func()) {
 		t.Helper()
 		before := cores.GaveWay()
 		do()
-		if n := cores.GaveWay() - before; n != want {
-			t.Errorf("%s: %d goroutines gave way; want %d", what, n, want)
+		for range 2000 { // what was done may have left a goroutine that has yet to begin
+			if cores.GaveWay()-before >= want {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := cores.GaveWay() - before; n < want || n > most {
+			t.Errorf("%s: %d goroutines gave way; want %d to %d", what, n, want, most)
 		}
 	}
 	s.fill(0, 40)
-	expect("a load", 2, func() { s.answers() })
+	expect("a load", 2, 2, func() { s.answers() })
 	least := int64(1)
 	for n := 0; n < 5 && least > 0; n++ { // a tidier of another test may be late
 		before := cores.GaveWay()
@@ -39,11 +46,12 @@ func TestWhatGivesWay(t *testing.T) {
 	s.answers()
 	s.settle()
 	s.passes() // as it would by itself
-	expect("a pass of the tidier", 1, func() {
+	s.settle() // a pass of the tidier that is under way would do more, and begin no other
+	expect("a pass of the tidier", 1, 2, func() {
 		s.erase(9, 1)
 		s.settle()
 	})
 	s = keptStore{openShelving(t, filepath.Join(t.TempDir(), "z.db"), 20, 50), t, ""}
 	s.fill(0, 40)
-	expect("a pass behind writes, with its load", 2, func() { s.passes() })
+	expect("a pass behind writes, with its load and the tidier", 2, 3, func() { s.passes() })
 }
