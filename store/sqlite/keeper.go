@@ -339,9 +339,6 @@ func (f *file) keepShard(ctx context.Context, s behindShard, space loci.Space) e
 // keepPart reads the next part of a shard and keeps it. room is false where memory is short, or the disk.
 func (f *file) keepPart(ctx context.Context, one *load) (room bool, err error) {
 	defer f.search.loading.Crew.Turn()()
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
 	if f.keeper.part != nil {
 		f.keeper.part(one.key)
 	}
