@@ -83,3 +83,8 @@ func HoldingFault(kept, held loci.Holding) string {
 	return fmt.Sprintf("the tenant holds %d records of %d bytes, and %d of %d are kept as what it holds; it is measured again",
 		held.Records, held.Bytes, kept.Records, kept.Bytes)
 }
+
+// TallyFault is what a check says of kept counts that are wrong.
+func TallyFault(n int) string {
+	return fmt.Sprintf("%d kept counts differ from the records they count; they are counted again", n)
+}
