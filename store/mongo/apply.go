@@ -223,7 +223,8 @@ func (x *tx) finish() error {
 	if st.Name != "" {
 		set.set("name", st.Name)
 	}
-	update := updateOf(set, []string{"name"})
+	set.bytes("tally", st.Tally)
+	update := updateOf(set, []string{"name", "tally"})
 	if _, err := x.s.db.Collection(cTenant).UpdateOne(x.in(x.ctx), x.t.self(), update); err != nil {
 		return err
 	}

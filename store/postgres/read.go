@@ -88,8 +88,8 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 			return err
 		}
 		c := about(r.t)
-		q, by := c.counting(&filter, filter.Each != nil)
 		if c.where(&filter, &r.t.names) {
+			q, by := c.counting(&filter, filter.Each != nil)
 			return r.last(stmt{sql: q + c.String() + by, args: c.args, row: func(row row) error {
 				kind, status, of := takeCounts(row, filter.Each != nil)
 				page.Add(&filter, kind, status, of, &n)

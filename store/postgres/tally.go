@@ -33,11 +33,11 @@ const (
 	forgetTally = "DELETE FROM loci.tally WHERE tenant = $1"
 	dropEmpty   = `DELETE FROM loci.tally WHERE tenant = $1 AND namespace = ANY($2) AND records = 0 AND searched = 0 AND passages = 0
 		AND bytes = 0`
-	insertTally = "INSERT INTO loci.tally (tenant, " + tallyColumns + ") "
+	insertTally = "INSERT INTO loci.tally (tenant, " + tallyColumns + ") SELECT tenant, " + tallyColumns + " FROM ("
 )
 
 // countTally counts all again.
-var countTally = []string{forgetTally, insertTally + tallyOfRecords, insertTally + tallyOfVectors}
+var countTally = []string{forgetTally, insertTally + tallyOfRecords + ") t", insertTally + tallyOfVectors + ") t"}
 
 // tallyRow is what came to a count as the columns of addTally.
 func tallyRow(w *rows, n *batch.NewTally) {
@@ -115,7 +115,7 @@ func (r *reading) keptCount(filter *loci.Filter, n *loci.Counts) (done bool, err
 	within := map[int64]bool{}
 	if len(came) > 0 { // by the same condition: a namespace that has lost its name is in neither
 		in := about(r.t)
-		from := " FROM unnest(" + in.arg(came.In()) + ") k (n) WHERE "
+		from := " FROM unnest(" + in.arg(came.In()) + "::bigint[]) k (n) WHERE "
 		in.within("k.n", filter.Within, filter.Exact, &r.t.names)
 		stmts = append(stmts, stmt{sql: "SELECT k.n" + from + in.String() + " AND $1::bytea IS NOT NULL", args: in.args, row: func(row row) error {
 			within[row.int(0)] = true
@@ -151,8 +151,8 @@ func (r *reading) expired(filter *loci.Filter, n *loci.Counts) stmt {
 	f := *filter
 	f.Expired = true
 	c := about(r.t)
-	q, by := c.counting(&f, true)
 	c.where(&f, &r.t.names)
+	q, by := c.counting(&f, true)
 	return stmt{sql: q + c.String() + by, args: c.args, row: func(row row) error {
 		kind, status, of := takeCounts(row, true)
 		page.Add(filter, kind, status, loci.Counts{
@@ -235,7 +235,8 @@ const countEvery = time.Minute
 // countLater counts a tenant again beside whoever asks.
 func (s *Store) countLater(t *tenant) {
 	now := time.Now().UnixNano()
-	if last := t.counted.Load(); last != 0 && now-last < int64(countEvery) || !t.counted.CompareAndSwap(t.counted.Load(), now) {
+	last := t.counted.Load()
+	if last != 0 && now-last < int64(countEvery) || !t.counted.CompareAndSwap(last, now) {
 		return
 	}
 	go func() {
