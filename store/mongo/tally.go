@@ -17,11 +17,11 @@ import (
 
 // tallyID is the _id of a kept count.
 func (t *tenant) tallyID(key batch.TallyKey) bson.Binary {
-	of := []byte{0, byte(len(key.Kind))}
+	live := []byte{0}
 	if key.Live {
-		of[0] = 1
+		live[0] = 1
 	}
-	return keyed(t.key, number(key.Namespace), number(key.Space), of, []byte(key.Kind), []byte(key.Status))
+	return keyed(t.key, number(key.Namespace), number(key.Space), live, key.What())
 }
 
 // tallyFields say what a kept count is of.

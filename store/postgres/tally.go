@@ -12,8 +12,8 @@ import (
 )
 
 // addTally adds what came to kept counts.
-var addTally = insertInto("tally", "namespace, kind, status, live, space, records, searched, passages, bytes").
-	following(` ON CONFLICT (tenant, namespace, kind, status, live, space) DO UPDATE SET records = tally.records + excluded.records,
+var addTally = insertInto("tally", "namespace, what, kind, status, live, space, records, searched, passages, bytes").
+	following(` ON CONFLICT (tenant, namespace, live, space, what) DO UPDATE SET records = tally.records + excluded.records,
 		searched = tally.searched + excluded.searched, passages = tally.passages + excluded.passages, bytes = tally.bytes + excluded.bytes`)
 
 const (
@@ -33,7 +33,8 @@ const (
 	forgetTally = "DELETE FROM loci.tally WHERE tenant = $1"
 	dropEmpty   = `DELETE FROM loci.tally WHERE tenant = $1 AND namespace = ANY($2) AND records = 0 AND searched = 0 AND passages = 0
 		AND bytes = 0`
-	insertTally = "INSERT INTO loci.tally (tenant, " + tallyColumns + ") SELECT tenant, " + tallyColumns + " FROM ("
+	insertTally = "INSERT INTO loci.tally (tenant, what, " + tallyColumns + ") SELECT tenant, " +
+		"sha256(int8send(octet_length(kind)) || kind || status), " + tallyColumns + " FROM ("
 )
 
 // countTally counts all again.
@@ -42,6 +43,7 @@ var countTally = []string{forgetTally, insertTally + tallyOfRecords + ") t", ins
 // tallyRow is what came to a count as the columns of addTally.
 func tallyRow(w *rows, n *batch.NewTally) {
 	w.int(n.Namespace)
+	w.bytes(n.What())
 	w.string(string(n.Kind))
 	w.string(n.Status)
 	w.bool(n.Live)

@@ -99,7 +99,12 @@ type NewTally struct {
 	Amounts
 }
 
-// Of lists counts in an order.
+// What is a hash of the kind and the status, which may be longer than what an index takes.
+func (k *TallyKey) What() []byte {
+	return HashOf(string(binary.BigEndian.AppendUint64(nil, uint64(len(k.Kind)))) + string(k.Kind) + k.Status)
+}
+
+// list lists counts in an order.
 func (t Tallies) list() (list []NewTally) {
 	for _, key := range t.keys() {
 		list = append(list, NewTally{key, t[key]})

@@ -2,9 +2,10 @@
 -- statistics; with the number of a space, how many of a kind have vectors in it, whatever their
 -- state. What the tenant's row says comes to it: it says as of which change, and a server of the
 -- version before raises the tenant's counter alone, so that all of it is counted again.
-CREATE TABLE loci.tally (
+CREATE TABLE IF NOT EXISTS loci.tally (
   tenant    bytea NOT NULL,
   namespace bigint NOT NULL,
+  what      bytea NOT NULL, -- SHA-256 of the length of the kind, the kind and the status, which may be long
   kind      bytea NOT NULL,
   status    bytea NOT NULL,
   live      boolean NOT NULL,
@@ -13,10 +14,10 @@ CREATE TABLE loci.tally (
   searched  bigint NOT NULL, -- live, and with passages
   passages  bigint NOT NULL,
   bytes     bigint NOT NULL, -- of texts
-  PRIMARY KEY (tenant, namespace, kind, status, live, space)
+  PRIMARY KEY (tenant, namespace, live, space, what)
 ) WITH (fillfactor = 70);
 
-ALTER TABLE loci.tenant ADD COLUMN tally bytea; -- NULL: not known
+ALTER TABLE loci.tenant ADD COLUMN IF NOT EXISTS tally bytea; -- NULL: not known
 
 -- Whoever serves may do so with this, too, before anybody says --role again.
 DO $$
