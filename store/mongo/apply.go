@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
+	"github.com/loci-memory/loci/store/internal/page"
 )
 
 const (
@@ -211,6 +212,12 @@ func (x *tx) finish() error {
 	}
 	if err := x.unname(); err != nil {
 		return err
+	}
+	if x.State.Events/page.BlockSize > x.Found.Events/page.BlockSize {
+		most := max(describedAtOnce, (x.State.Events-x.Found.Events)/page.BlockSize+1)
+		if _, err := x.describe(most); err != nil {
+			return err
+		}
 	}
 	set := fields{
 		{Key: "floor", Value: st.Floor}, {Key: "events", Value: st.Events}, {Key: "namespaces", Value: st.Namespaces},

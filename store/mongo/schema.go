@@ -106,6 +106,12 @@ var steps = []step{{
 	name:        "0005_tally",
 	collections: []string{cTally},
 	indexes:     []indexOf{{cTally, "namespace", up("t", "namespace"), false, nil}},
+}, {
+	// Where the events of each type are in each block of the log. A server of the version before describes no
+	// block, and the next ones do it for it.
+	name:        "0006_event_span",
+	collections: []string{cSpan},
+	indexes:     []indexOf{{cSpan, "type", up("t", "type", "block"), false, nil}},
 }}
 
 const (

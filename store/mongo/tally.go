@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -239,6 +240,9 @@ func (x *tx) countAgain() error {
 	if err := x.now(func(context.Context) error {
 		return x.aggregate(x.ctx, cRecord, x.t.tallyOf(), takeCounted(counted))
 	}); err != nil {
+		return err
+	}
+	if _, err := x.describe(math.MaxInt32); err != nil { // what others have not
 		return err
 	}
 	x.delete(cTally)

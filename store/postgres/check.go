@@ -41,7 +41,7 @@ var checks = []string{
 // files are sound is for pg_amcheck.
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
 	var kept *loci.Holding
-	var wrong int
+	var wrong, misplaced int
 	var lost bool
 	held := &loci.Holding{}
 	err = s.read(ctx, t, "check", func(r *reading) error {
@@ -60,6 +60,9 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		if wrong, lost, err = r.checkTally(); err != nil {
 			return err
 		}
+		if misplaced, err = r.checkSpans(); err != nil {
+			return err
+		}
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, maxInt, func(record *loci.Record) bool {
 			findings = append(findings, form.Faults(record)...)
@@ -68,6 +71,10 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 	})
 	if err == nil && wrong > 0 {
 		findings = append(findings, form.TallyFault(wrong))
+	}
+	if err == nil && misplaced > 0 {
+		findings = append(findings, form.SpanFault(int64(misplaced)))
+		err = s.describeAgain(ctx, t)
 	}
 	if err == nil && (wrong > 0 || lost) {
 		err = s.countAgain(ctx, t)

@@ -156,6 +156,7 @@ func (x *tx) stage() {
 	for _, part := range x.parts {
 		x.write(part)
 	}
+	x.describe()
 	w := &rows{of: insertChange}
 	for key, change := range x.Changes {
 		w.int(x.State.Seq)

@@ -224,6 +224,8 @@ func (x *tx) countAgain() error {
 	for _, sql := range countTally[:last] {
 		x.written = append(x.written, stmt{sql: sql, args: []any{x.t.key}})
 	}
+	whole := x.Found.Events / page.BlockSize
+	x.written = append(x.written, stmt{sql: describe, args: []any{x.t.key, whole, whole}}) // what others have not
 	err := x.now(stmt{sql: countTally[last], args: []any{x.t.key}})
 	if err == nil {
 		x.CountedAgain()

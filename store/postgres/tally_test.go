@@ -29,8 +29,8 @@ func records(t *testing.T, s loci.Store, tn loci.Tenant, within string) int64 {
 	return n.Records
 }
 
-// in is a creation in a namespace.
-func in(namespace string) loci.Change {
+// created is a creation in a namespace.
+func created(namespace string) loci.Change {
 	c := creation(loci.NewID())
 	c.Put[0].Record.Namespace = loci.Namespace{namespace}
 	return c
@@ -57,7 +57,7 @@ func TestCountsAreKept(t *testing.T) {
 	for n := range places {
 		group.Go(func() {
 			for i := range each {
-				if err := servers[(n+i)%len(servers)].Apply(t.Context(), tn, in(fmt.Sprint("p", n))); err != nil {
+				if err := servers[(n+i)%len(servers)].Apply(t.Context(), tn, created(fmt.Sprint("p", n))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -90,7 +90,7 @@ func TestServersThatKeepNoCounts(t *testing.T) {
 	tn := locitest.Tenant(t, "counted")
 	s := openAt(t, d.Server)
 	for range 2 {
-		if err := s.Apply(t.Context(), tn, in("p")); err != nil {
+		if err := s.Apply(t.Context(), tn, created("p")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestServersThatKeepNoCounts(t *testing.T) {
 		t.Errorf("%d records, as an earlier change had them", n)
 	}
 	waitFor(t, d.Super, "(SELECT sum(records) FROM loci.tally WHERE space = 0) = 1")
-	if err := s.Apply(t.Context(), tn, in("p")); err != nil {
+	if err := s.Apply(t.Context(), tn, created("p")); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, d.Super, tallyKnown)
@@ -120,7 +120,7 @@ func TestMigrateCounts(t *testing.T) {
 	tn := locitest.Tenant(t, "counted")
 	s := openAt(t, d.Server)
 	for range 3 {
-		if err := s.Apply(t.Context(), tn, in("p")); err != nil {
+		if err := s.Apply(t.Context(), tn, created("p")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestMigrateCounts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	report, err := postgres.Migrate(ctx, d.Owner, postgres.Migration{Role: d.Role})
-	if err != nil || strings.Join(report.Steps, " ") != "0006_tally" {
+	if err != nil || strings.Join(report.Steps, " ") != "0006_tally 0007_event_span" {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	waitFor(t, d.Super, tallyKnown)

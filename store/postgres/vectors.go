@@ -217,4 +217,4 @@ func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
 }
 
 // tenantTables hold what belongs to a tenant, except its own row.
-var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space", "image", "piece", "tally"}
+var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space", "image", "piece", "tally", "event_span"}
