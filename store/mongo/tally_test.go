@@ -47,7 +47,7 @@ func (h *holder) without() {
 func TestCountsAreKept(t *testing.T) {
 	h := newHolder(t)
 	other := openAt(t, h.at)
-	const places = 40
+	const places = 80
 	for n := range places {
 		c := storm.Creation(loci.NewID())
 		c.Put[0].Record.Namespace = loci.Namespace{fmt.Sprint("p", n)}

@@ -114,11 +114,11 @@ const (
 	spansOf = `SELECT e.tenant, k.type, (e.seq + 255) / 256 AS block, min(e.seq) AS first_seq, max(e.seq) AS last_seq,
 		min(e.occurred_at) AS first_at, max(e.occurred_at) AS last_at FROM loci.event e
 		CROSS JOIN LATERAL (VALUES (substring(e.type from 1 for 200)), (''::bytea)) k (type)
-		WHERE e.tenant = $1 AND e.seq <= $2 * 256`
+		WHERE e.tenant = $1 AND e.seq <= $2::bigint * 256`
 	bySpan       = " GROUP BY e.tenant, k.type, (e.seq + 255) / 256"
 	spanColumns  = "type, block, first_seq, last_seq, first_at, last_at"
 	insertSpans  = "INSERT INTO loci.event_span (tenant, " + spanColumns + ") SELECT tenant, " + spanColumns + " FROM ("
-	describe     = insertSpans + spansOf + " AND e.seq > (" + coveredBlocks + ") * 256 AND e.seq <= ((" + coveredBlocks + ") + $3) * 256" + bySpan + ") s"
+	describe     = insertSpans + spansOf + " AND e.seq > (" + coveredBlocks + ") * 256 AND e.seq <= ((" + coveredBlocks + ") + $3::bigint) * 256" + bySpan + ") s"
 	describeAll  = insertSpans + spansOf + bySpan + ") s"
 	forgetSpans  = "DELETE FROM loci.event_span WHERE tenant = $1"
 	keptSpansOf  = "SELECT " + spanColumns + " FROM loci.event_span WHERE tenant = $1"
