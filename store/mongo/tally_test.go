@@ -84,3 +84,21 @@ func TestServersThatKeepNoCounts(t *testing.T) {
 		t.Errorf("%d records, as an earlier change had them", n)
 	}
 }
+
+// TestWrongSpansAreMadeAgain: a check finds what is kept of the blocks of the log and is wrong, and makes it anew.
+func TestWrongSpansAreMadeAgain(t *testing.T) {
+	h := newHolder(t)
+	var c loci.Change
+	for range 300 {
+		c.Events = append(c.Events, storm.Creation(loci.NewID()).Events[0])
+	}
+	h.must(h.s.Apply(t.Context(), h.tn, c))
+	h.sound(0)
+	h.change("span", bson.D{{Key: "$inc", Value: bson.D{{Key: "first_seq", Value: int64(1)}}}})
+	for _, n := range []int{1, 0} {
+		found, err := h.s.Check(t.Context(), h.tn)
+		if err != nil || len(found) != n || n == 1 && !strings.Contains(found[0], "kept places of events") {
+			t.Errorf("%q, %v; want %d findings", found, err, n)
+		}
+	}
+}

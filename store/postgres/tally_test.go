@@ -143,3 +143,31 @@ func TestMigrateCounts(t *testing.T) {
 		t.Errorf("%d records", n)
 	}
 }
+
+// A check finds what is kept of the blocks of the log and is wrong, and makes it anew.
+func TestWrongSpansAreMadeAgain(t *testing.T) {
+	d, giveBack := database(t)
+	defer giveBack()
+	tn := locitest.Tenant(t, "spans")
+	s := openAt(t, d.Server)
+	var c loci.Change
+	for range 600 {
+		e := creation(loci.NewID()).Events[0]
+		c.Events = append(c.Events, e)
+	}
+	if err := s.Apply(t.Context(), tn, c); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, d.Super, "(SELECT count(*) FROM loci.event_span) = 4")
+	execute(t, d.Super, "UPDATE loci.event_span SET first_seq = first_seq + 1 WHERE block = 1; DELETE FROM loci.event_span WHERE type <> '' AND block = 2")
+	for _, n := range []int{1, 0} {
+		found, err := s.Check(t.Context(), tn)
+		if err != nil || len(found) != n || n == 1 && !strings.Contains(found[0], "kept places of events") {
+			t.Errorf("%q, %v; want %d findings", found, err, n)
+		}
+	}
+	all := loci.EventFilter{Within: []loci.Namespace{{}}, Types: []loci.EventType{c.Events[0].Type}}
+	if found, _, err := s.Events(t.Context(), tn, all, loci.Page{Limit: 1000}); err != nil || len(found) != 600 {
+		t.Errorf("%d events, %v", len(found), err)
+	}
+}
