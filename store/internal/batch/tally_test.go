@@ -19,6 +19,8 @@ type counter struct {
 	places  map[loci.Mark]*Place
 	spaces  map[loci.Space]int64
 	folds   int
+
+	vectors map[loci.ID]map[int64]bool // spaces of what was written
 }
 
 func newCounter(t *testing.T) *counter {
@@ -28,7 +30,7 @@ func newCounter(t *testing.T) *counter {
 	}
 	return &counter{
 		T: t, tenant: tenant, table: Tallies{}, records: map[loci.ID]*Held{}, places: map[loci.Mark]*Place{},
-		spaces: map[loci.Space]int64{},
+		spaces: map[loci.Space]int64{}, vectors: map[loci.ID]map[int64]bool{},
 		state:  State{There: true, NameKey: loci.NewNameKey(), Tally: EmptyTally(0)},
 	}
 }
@@ -41,6 +43,7 @@ func (c *counter) commit(do func(*Batch)) {
 			c.table.Add(n.TallyKey, n.Amounts)
 			c.folds++
 		}
+		c.write(ops)
 	})
 	b.Found, b.Records, b.Places, b.Spaces = c.state, c.records, c.places, c.spaces
 	b.Found.Seq++
@@ -60,19 +63,37 @@ func (c *counter) commit(do func(*Batch)) {
 	}
 	kept.AddAll(c.table)
 	want := Tallies{}
-	for _, r := range c.records {
+	for id, r := range c.records {
 		n := Amounts{Records: 1, Passages: r.Passages, Bytes: r.Bytes}
 		if r.Live && r.Passages > 0 {
 			n.Searched = 1
 		}
 		want.Add(TallyKey{Namespace: r.Namespace, Kind: r.Kind, Status: r.Status, Live: r.Live}, n)
-		for _, space := range r.Spaces {
+		for space := range c.vectors[id] {
 			of := TallyKey{Namespace: r.Namespace, Kind: r.Kind, Space: space}
 			want.Add(of, Amounts{Records: 1, Searched: n.Searched})
 		}
 	}
 	if n := kept.Differ(want); n > 0 {
 		c.Fatalf("%d counts differ: kept are %+v, there are %+v", n, kept, want)
+	}
+}
+
+// write notes which vectors there are.
+func (c *counter) write(ops *Ops) {
+	for _, id := range ops.Erased {
+		delete(c.vectors, id)
+	}
+	for _, u := range ops.Updates {
+		if u.Put != nil && !u.Put.SameText {
+			delete(c.vectors, u.Put.Record.ID)
+		}
+	}
+	for _, v := range ops.Vectors {
+		if c.vectors[v.Record] == nil {
+			c.vectors[v.Record] = map[int64]bool{}
+		}
+		c.vectors[v.Record][v.Space] = true
 	}
 }
 

@@ -70,7 +70,7 @@ func TestRareEventsAreReadWhereTheyAre(t *testing.T) {
 		}
 		return "often"
 	}
-	for _, types := range [][]loci.EventType{{"rare", "other", "nobody's"}, {"odd", "rare"}, {"odd", "often"}} {
+	for _, types := range [][]loci.EventType{{"rare", "other", "nobody's"}, {"odd", "rare"}, {"odd", "often", "rare"}} {
 		filter := &loci.EventFilter{Within: []loci.Namespace{{}}, Types: types}
 		var want []int64
 		for seq := int64(events); seq > 0; seq-- {
@@ -113,7 +113,7 @@ func showsRareEvents(
 			if !slices.Equal(got, want) {
 				t.Errorf("%d blocks, pages of %d: %d events; want %d", whole, most, len(got), len(want))
 			}
-			if whole == 100 && most == 100 && len(filter.Types) == 3 && read > 77+3*len(want) {
+			if whole == 100 && most == 100 && filter.Types[0] == "rare" && read > 77+3*len(want) {
 				t.Errorf("%d events were read for %d", read, len(want))
 			}
 		}
