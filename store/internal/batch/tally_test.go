@@ -31,7 +31,7 @@ func newCounter(t *testing.T) *counter {
 	return &counter{
 		T: t, tenant: tenant, table: Tallies{}, records: map[loci.ID]*Held{}, places: map[loci.Mark]*Place{},
 		spaces: map[loci.Space]int64{}, vectors: map[loci.ID]map[int64]bool{},
-		state:  State{There: true, NameKey: loci.NewNameKey(), Tally: EmptyTally(0)},
+		state: State{There: true, NameKey: loci.NewNameKey(), Tally: EmptyTally(0)},
 	}
 }
 

@@ -63,7 +63,7 @@ func TestRareEventsAreReadWhereTheyAre(t *testing.T) {
 		switch {
 		case seq%100 == 50:
 			return "odd"
-		case seq%5000 == 3 || seq == 10*BlockSize || seq == 10*BlockSize+1:
+		case seq%10000 == 3 || seq == 10*BlockSize || seq == 10*BlockSize+1:
 			return "rare"
 		case seq%7001 == 0:
 			return "other"
