@@ -24,7 +24,8 @@ const (
 // tenantCollections hold what belongs to a tenant, except its own document; the first ones
 // are those without which nothing else is found.
 var tenantCollections = []string{
-	cImage, cSegment, cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace, cTally, cSpan, cSetting,
+	cImage, cSegment, cVector, cPiece, cRevision, cLink, cReply, cRecord, cEvent, cChange, cNamespace, cSpace,
+	cTally, cSpan, cSetting,
 }
 
 // collections are all there are.

@@ -2,18 +2,17 @@ package mongo
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/page"
+	"github.com/loci-memory/loci/store/internal/upkeep"
 )
 
 // tallyID is the _id of a kept count.
@@ -151,12 +150,18 @@ func (r *reading) keptCount(filter *loci.Filter, space int64, n *loci.Counts) (d
 		of = append(of, bson.E{Key: "kind", Value: is("$in", binaries(filter.Kinds))})
 	}
 	if err := r.aggregate(cTally, []bson.D{is("$match", of), sumTally}, func(d *doc) error {
-		batch.SumTally(filter, tallyKey(d), amounts(d), space, n)
+		key := tallyKey(d)
+		if part, selected := amounts(d).Of(filter, key, space); selected {
+			page.Add(filter, key.Kind, key.Status, part, n)
+		}
 		return nil
 	}); err != nil {
 		return false, err
 	}
-	came.Sum(filter, func(namespace int64) bool { return all || slices.Contains(numbers, namespace) }, space, n)
+	in := func(namespace int64) bool { return all || slices.Contains(numbers, namespace) }
+	came.Sum(filter, in, space, func(kind loci.Kind, status string, part loci.Counts) {
+		page.Add(filter, kind, status, part, n)
+	})
 	if filter.At.IsZero() {
 		return true, nil
 	}
@@ -276,22 +281,21 @@ func (s *Store) countLater(t *tenant) {
 // countTenants counts every tenant whose counts are not known, each in a transaction of its own, in which
 // nobody else writes to it.
 func (s *Store) countTenants(ctx context.Context) error {
-	var names []string
-	uncounted := bson.D{
-		{Key: "name", Value: is("$exists", true)}, {Key: "tally", Value: is("$exists", false)},
-	}
-	c, err := s.db.Collection(cTenant).Find(ctx, uncounted, options.Find().SetProjection(is("name", 1)))
-	err = each(ctx, c, err, func(d *doc) error {
-		names = append(names, d.text("name"))
-		return nil
-	})
-	for _, text := range names {
-		name, invalid := loci.NewTenant(text)
-		if err = errors.Join(err, invalid); err != nil {
-			break
+	every := upkeep.Upkeep{Table: upkeepTable{s}}
+	for name, err := range every.Tenants(ctx) {
+		if err != nil {
+			return err
 		}
-		g := &guest{Of: newTenant(name)}
-		err = s.committer(g).Together(countJob())[0]
+		t := newTenant(name)
+		if st, err := s.look(ctx, t); err != nil || len(st.Tally) > 0 {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.committer(&guest{Of: t}).Together(countJob())[0]; err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }

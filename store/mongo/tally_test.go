@@ -85,7 +85,7 @@ func TestServersThatKeepNoCounts(t *testing.T) {
 	}
 }
 
-// TestWrongSpansAreMadeAgain: a check finds what is kept of the blocks of the log and is wrong, and makes it anew.
+// TestWrongSpansAreMadeAgain: a check finds what is kept of the blocks of the log and is wrong, and makes it again.
 func TestWrongSpansAreMadeAgain(t *testing.T) {
 	h := newHolder(t)
 	var c loci.Change

@@ -251,7 +251,7 @@ func (r *reading) checkSpans() (wrong int, err error) {
 	return wrong, err
 }
 
-// describeAgain makes anew what is kept of the blocks of a tenant's events.
+// describeAgain makes again what is kept of the blocks of a tenant's events.
 func (s *Store) describeAgain(ctx context.Context, name loci.Tenant) error {
 	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {

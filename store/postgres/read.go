@@ -81,27 +81,43 @@ func (r *reading) page(q stmt, last bool) (found []loci.Record, err error) {
 func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
 	var parts page.Parts
 	parts.Of(&filter)
-	err = s.read(ctx, t, "count", func(r *reading) error {
-		n = loci.Counts{}
-		parts.Forget()
-		if done, err := r.keptCount(&filter, &n); done || err != nil {
+	kept := page.Kept(&filter)
+	if kept {
+		err = s.read(ctx, t, "count", func(r *reading) (err error) {
+			n = loci.Counts{}
+			parts.Forget()
+			kept, err = r.keptCount(&filter, &n)
 			return err
-		}
-		c := about(r.t)
-		if c.where(&filter, &r.t.names) {
-			q, by := c.counting(&filter, filter.Each != nil)
-			return r.last(stmt{sql: q + c.String() + by, args: c.args, row: func(row row) error {
-				kind, status, of := takeCounts(row, filter.Each != nil)
-				page.Add(&filter, kind, status, of, &n)
-				return nil
-			}})
-		}
-		return r.countSelected(&filter, &c, &n)
-	})
+		})
+	}
+	if err == nil && !kept {
+		n, err = s.countEach(ctx, t, &filter, &parts)
+	}
 	if filter.Space.IsZero() {
 		n.Unembedded = 0
 	}
 	return n, parts.Tell(err)
+}
+
+// countEach counts one by one.
+func (s *Store) countEach(
+	ctx context.Context, t loci.Tenant, filter *loci.Filter, parts *page.Parts,
+) (n loci.Counts, err error) {
+	err = s.read(ctx, t, "count", func(r *reading) error {
+		n = loci.Counts{}
+		parts.Forget()
+		c := about(r.t)
+		if c.where(filter, &r.t.names) {
+			q, by := c.counting(filter, filter.Each != nil)
+			return r.last(stmt{sql: q + c.String() + by, args: c.args, row: func(row row) error {
+				kind, status, of := takeCounts(row, filter.Each != nil)
+				page.Add(filter, kind, status, of, &n)
+				return nil
+			}})
+		}
+		return r.countSelected(filter, &c, &n)
+	})
+	return n, err
 }
 
 // lacking is the condition of what has no vectors in a space.

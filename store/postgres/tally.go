@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,7 +79,8 @@ func takeTally(to batch.Tallies) func(row) error {
 	return func(r row) error {
 		to.Add(
 			batch.TallyKey{
-				Namespace: r.int(0), Kind: loci.Kind(r.string(1)), Status: r.string(2), Live: r.bool(3), Space: r.int(4),
+				Namespace: r.int(0), Kind: loci.Kind(r.string(1)), Status: r.string(2), Live: r.bool(3),
+				Space: r.int(4),
 			},
 			batch.Amounts{Records: r.int(5), Searched: r.int(6), Passages: r.int(7), Bytes: r.int(8)},
 		)
@@ -87,51 +89,83 @@ func takeTally(to batch.Tallies) func(row) error {
 }
 
 // keptCount answers a count from the kept counts; done: it could. What has expired and is not
-// erased yet is counted one by one and taken off.
+// erased yet is counted one by one and taken off. It ends the transaction, with one round trip if it may.
 func (r *reading) keptCount(filter *loci.Filter, n *loci.Counts) (done bool, err error) {
-	if !page.Kept(filter) {
-		return false, nil
-	}
-	came, known, err := r.tallied()
-	if err != nil || !known {
-		return false, err
-	}
 	c := about(r.t)
 	c.add("t.tenant = $1")
 	c.within("t.namespace", filter.Within, filter.Exact, &r.t.names)
 	if len(filter.Kinds) > 0 {
 		c.add("t.kind = ANY(" + c.arg(list(filter.Kinds)) + ")")
 	}
-	var space int64
-	stmts := []stmt{{sql: selectSpaces, args: []any{r.t.key}, row: func(row row) error {
-		if (loci.Space{Model: row.string(1), Dims: int(row.int(2))}) == filter.Space {
-			space = row.int(0)
-		}
-		return nil
-	}}, {sql: sumTally + c.String() + " GROUP BY 1, 2, 3, 4", args: c.args, row: func(row row) error {
+	of := batch.Tallies{}
+	stmts := []stmt{{sql: sumTally + c.String() + " GROUP BY 1, 2, 3, 4", args: c.args, row: func(row row) error {
 		key := batch.TallyKey{Kind: loci.Kind(row.string(0)), Status: row.string(1), Live: row.bool(2), Space: row.int(3)}
-		of := batch.Amounts{Records: row.int(4), Searched: row.int(5), Passages: row.int(6), Bytes: row.int(7)}
-		batch.SumTally(filter, key, of, space, n)
+		of[key] = batch.Amounts{Records: row.int(4), Searched: row.int(5), Passages: row.int(6), Bytes: row.int(7)}
 		return nil
 	}}}
-	within := map[int64]bool{}
-	if len(came) > 0 { // by the same condition: a namespace that has lost its name is in neither
-		in := about(r.t)
-		from := " FROM unnest(" + in.arg(came.In()) + "::bigint[]) k (n) WHERE "
-		in.within("k.n", filter.Within, filter.Exact, &r.t.names)
-		stmts = append(stmts, stmt{sql: "SELECT k.n" + from + in.String() + " AND $1::bytea IS NOT NULL", args: in.args, row: func(row row) error {
-			within[row.int(0)] = true
+	var space int64
+	if !filter.Space.IsZero() {
+		stmts = append(stmts, stmt{sql: selectSpaces, args: []any{r.t.key}, row: func(row row) error {
+			if (loci.Space{Model: row.string(1), Dims: int(row.int(2))}) == filter.Space {
+				space = row.int(0)
+			}
 			return nil
 		}})
 	}
 	if !filter.At.IsZero() {
 		stmts = append(stmts, r.expired(filter, n))
 	}
-	if err := r.last(stmts...); err != nil {
+	within, told := r.t.told(filter)
+	if err := r.run(stmts, told); err != nil {
 		return false, err
 	}
-	came.Sum(filter, func(namespace int64) bool { return within[namespace] }, space, n)
+	came, known := r.state.Tallied(r.state.Seq)
+	if !known {
+		if r.state.There {
+			r.s.countLater(r.t)
+		}
+		return false, nil
+	}
+	if !told {
+		if within, err = r.reached(filter, came.In()); err != nil {
+			return false, err
+		}
+	}
+	add := func(kind loci.Kind, status string, part loci.Counts) { page.Add(filter, kind, status, part, n) }
+	of.Sum(filter, func(int64) bool { return true }, space, add)
+	came.Sum(filter, within, space, add)
 	return true, nil
+}
+
+// told says which namespaces a filter reaches, if the process knows that as the database will be asked for it:
+// all, or by their numbers.
+func (t *tenant) told(filter *loci.Filter) (within func(int64) bool, told bool) {
+	if !filter.Exact && slices.ContainsFunc(filter.Within, func(n loci.Namespace) bool { return len(n) == 0 }) {
+		return func(int64) bool { return true }, true
+	}
+	var numbers []int64
+	for _, n := range filter.Within {
+		number, ok := t.names.Number(n.Key())
+		if !ok || !filter.Exact {
+			return nil, false
+		}
+		numbers = append(numbers, number)
+	}
+	return func(number int64) bool { return slices.Contains(numbers, number) }, true
+}
+
+// reached asks which of some namespaces a filter reaches, by the condition by which their counts are asked for: one that
+// has lost its name is in neither. It ends the transaction.
+func (r *reading) reached(filter *loci.Filter, numbers []int64) (within func(int64) bool, err error) {
+	in := map[int64]bool{}
+	c := about(r.t)
+	from := " FROM unnest(" + c.arg(numbers) + "::bigint[]) k (n) WHERE $1::bytea IS NOT NULL AND "
+	c.within("k.n", filter.Within, filter.Exact, &r.t.names)
+	err = r.last(stmt{sql: "SELECT k.n" + from + c.String(), args: c.args, row: func(row row) error {
+		in[row.int(0)] = true
+		return nil
+	}})
+	return func(number int64) bool { return in[number] }, err
 }
 
 const sumTally = `SELECT t.kind, t.status, t.live, t.space, sum(t.records)::bigint, sum(t.searched)::bigint, sum(t.passages)::bigint,

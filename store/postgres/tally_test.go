@@ -144,7 +144,7 @@ func TestMigrateCounts(t *testing.T) {
 	}
 }
 
-// A check finds what is kept of the blocks of the log and is wrong, and makes it anew.
+// A check finds what is kept of the blocks of the log and is wrong, and makes it again.
 func TestWrongSpansAreMadeAgain(t *testing.T) {
 	d, giveBack := database(t)
 	defer giveBack()

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/store/internal/page"
 )
 
 // What a tenant has of each kind, state and status in a namespace is kept: rows in a table of their own,
@@ -229,31 +228,32 @@ func (b *Batch) keepTally() {
 	}
 }
 
-// Sum adds up counts that a filter selects, as far as within says so of their namespaces. space is the number
-// of the filter's space; 0: it has no vectors.
-func (t Tallies) Sum(f *loci.Filter, within func(namespace int64) bool, space int64, n *loci.Counts) {
+// Sum tells of counts that a filter selects, as far as within says so of their namespaces, what they add. space is the
+// number of the filter's space; 0: it has no vectors.
+func (t Tallies) Sum(
+	f *loci.Filter, within func(namespace int64) bool, space int64, add func(loci.Kind, string, loci.Counts),
+) {
 	for _, key := range t.keys() {
 		if !within(key.Namespace) || len(f.Kinds) > 0 && !slices.Contains(f.Kinds, key.Kind) {
 			continue
 		}
-		SumTally(f, key, t[key], space, n)
+		if part, selected := t[key].Of(f, key, space); selected {
+			add(key.Kind, key.Status, part)
+		}
 	}
 }
 
-// SumTally adds up one count of a kind and namespace that a filter selects.
-func SumTally(f *loci.Filter, key TallyKey, a Amounts, space int64, n *loci.Counts) {
+// Of is what a count of a kind and namespace that a filter selects adds.
+func (a Amounts) Of(f *loci.Filter, key TallyKey, space int64) (part loci.Counts, selected bool) {
 	switch {
-	case key.Space != 0:
-		if key.Space == space && !f.Gone { // what is not live is not searched, and lacks no vectors
-			n.Unembedded -= a.Searched
-		}
-		return
+	case key.Space != 0: // what is not live is not searched, and lacks no vectors
+		return loci.Counts{Unembedded: -a.Searched}, key.Space == space && !f.Gone
 	case !f.NotLive && !key.Live, f.Gone && key.Live, len(f.Statuses) > 0 && !slices.Contains(f.Statuses, key.Status):
-		return
+		return part, false
 	}
-	part := loci.Counts{Records: a.Records, Passages: a.Passages, Bytes: a.Bytes, Unembedded: a.Searched}
+	part = loci.Counts{Records: a.Records, Passages: a.Passages, Bytes: a.Bytes, Unembedded: a.Searched}
 	if key.Live {
 		part.Live = a.Records
 	}
-	page.Add(f, key.Kind, key.Status, part, n)
+	return part, true
 }

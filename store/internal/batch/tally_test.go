@@ -131,7 +131,8 @@ func TestCountsFollowChanges(t *testing.T) {
 				case n == 0 && old != nil:
 					change.Erase = []loci.Erase{{ID: id, Version: old.Version}}
 				case n == 1 && old != nil:
-					b.PutVectors([]loci.RecordVectors{{ID: id, Version: old.Version, Vectors: vectors(int(old.Passages))}})
+					later := loci.RecordVectors{ID: id, Version: old.Version, Vectors: vectors(int(old.Passages))}
+					b.PutVectors([]loci.RecordVectors{later})
 					continue
 				case n < 4 && old != nil:
 					put.Record.ID, put.Record.Version, put.Record.Kind = id, old.Version+1, old.Kind

@@ -127,7 +127,9 @@ func (l *lister) spans(bound, before int64) (ranges []Range, next int64, err err
 		found = slices.DeleteFunc(found, func(s Span) bool { return s.Block == next })
 		next++
 	}
-	slices.SortFunc(found, func(a, b Span) int { return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.First, b.First)) })
+	slices.SortFunc(found, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.First, b.First))
+	})
 	for _, s := range found {
 		r := Range{s.First - 1, min(s.Last+1, before)}
 		if last := len(ranges) - 1; last >= 0 && r.Before > ranges[last].Above {
@@ -161,7 +163,8 @@ type Described struct {
 
 // Fits reports whether a filter may select an event of the span by its time.
 func (d *Described) Fits(f *loci.EventFilter) bool {
-	return (f.Since.IsZero() || d.LastAt >= f.Since.UnixMilli()) && (f.Until.IsZero() || d.FirstAt <= f.Until.UnixMilli())
+	return (f.Since.IsZero() || d.LastAt >= f.Since.UnixMilli()) &&
+		(f.Until.IsZero() || d.FirstAt <= f.Until.UnixMilli())
 }
 
 // Blocks describe events, by type.
@@ -189,7 +192,9 @@ func (b Blocks) add(seq int64, typ loci.EventType, at int64) {
 func (b Blocks) Spans(f *loci.EventFilter, types []loci.EventType, before int64, limit int) (found []Span) {
 	for _, typ := range types {
 		list := b[typ]
-		end, _ := slices.BinarySearchFunc(list, before, func(d Described, before int64) int { return cmp.Compare(d.Block, before) })
+		end, _ := slices.BinarySearchFunc(list, before, func(d Described, block int64) int {
+			return cmp.Compare(d.Block, block)
+		})
 		for i, n := end-1, 0; i >= 0 && n < limit; i-- {
 			if list[i].Fits(f) {
 				found = append(found, list[i].Span)
