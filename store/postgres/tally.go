@@ -99,7 +99,8 @@ func (r *reading) keptCount(filter *loci.Filter, n *loci.Counts) (done bool, err
 	}
 	of := batch.Tallies{}
 	stmts := []stmt{{sql: sumTally + c.String() + " GROUP BY 1, 2, 3, 4", args: c.args, row: func(row row) error {
-		key := batch.TallyKey{Kind: loci.Kind(row.string(0)), Status: row.string(1), Live: row.bool(2), Space: row.int(3)}
+		key := batch.TallyKey{Live: row.bool(2), Space: row.int(3)}
+		key.Kind, key.Status = loci.Kind(row.string(0)), row.string(1)
 		of[key] = batch.Amounts{Records: row.int(4), Searched: row.int(5), Passages: row.int(6), Bytes: row.int(7)}
 		return nil
 	}}}

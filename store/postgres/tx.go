@@ -135,7 +135,8 @@ func (x *tx) create() error {
 	const insert = `INSERT INTO loci.tenant (tenant, seq, floor, events, namespaces, spaces, active, head, name_key, held_seq,
 		held_records, held_bytes, tally) VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $3, 0, 0, 0, $4) ON CONFLICT (tenant) DO NOTHING`
 	return x.c.run(x.ctx, readWrite, behindWall(x.t.key),
-		stmt{sql: insert, args: []any{x.t.key, make([]byte, len(loci.Hash{})), []byte(loci.NewNameKey()), batch.EmptyTally(0)}}, commit)
+		stmt{sql: insert, args: []any{x.t.key, make([]byte, len(loci.Hash{})), []byte(loci.NewNameKey()),
+			batch.EmptyTally(0)}}, commit)
 }
 
 // look lists the statements for what is needed of records, slots, replies and events.
@@ -144,8 +145,8 @@ func (x *tx) look(n *batch.Needs) (stmts []stmt) {
 		stmts = append(stmts, lookHeld.stmt(x.t.key, idList(n.IDs), func(r row) error {
 			x.Records[r.id(0)] = &batch.Held{
 				Version: r.int(1), Namespace: r.int(2), Kind: loci.Kind(r.string(3)),
-				Slot: r.string(4), Passages: r.int(5), Text: r.int(6), Data: r.int(7), Live: r.bool(8), Status: r.string(9),
-				Bytes: r.int(10), Spaces: r.ints(11),
+				Slot: r.string(4), Passages: r.int(5), Text: r.int(6), Data: r.int(7),
+				Live: r.bool(8), Status: r.string(9), Bytes: r.int(10), Spaces: r.ints(11),
 			}
 			return nil
 		}))

@@ -23,7 +23,8 @@ func TestRareEventsAreFoundInALongLog(t *testing.T) {
 			var c loci.Change
 			for i := range n {
 				c.Events = append(c.Events, loci.Event{
-					ID: loci.NewID(), Type: typ, Entity: loci.NewID(), At: from.Add(time.Duration(i) * time.Second), Actor: "a",
+					ID: loci.NewID(), Type: typ, Entity: loci.NewID(), Actor: "a",
+					At: from.Add(time.Duration(i) * time.Second),
 				})
 			}
 			if err := s.Apply(t.Context(), tenant, c); err != nil {
