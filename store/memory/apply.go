@@ -47,6 +47,7 @@ func (s *Store) Apply(ctx context.Context, t loci.Tenant, c loci.Change) error {
 		data.head = e.Hash
 		data.about[e.Entity] = append(data.about[e.Entity], len(data.events))
 		data.events = append(data.events, e)
+		data.blocks.Add(e.Seq, e.Type, e.At.UnixMilli())
 	}
 	for _, l := range c.Links {
 		data.links.add(l)

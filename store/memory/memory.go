@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
+	"github.com/loci-memory/loci/store/internal/page"
 	"github.com/tidwall/btree"
 )
 
@@ -39,6 +40,7 @@ type tenant struct {
 	lanes   *btree.BTreeG[*lane] // in order of namespace and kind
 	slots   *btree.BTreeG[slot]  // in order of namespace, kind and slot
 	events  []loci.Event         // without the names of their namespaces
+	blocks  page.Blocks          // of events
 	places  map[loci.Mark]*place
 	names   loci.NameKey
 	about   map[loci.ID][]int // places in events, by entity
@@ -83,6 +85,7 @@ func newTenant() *tenant {
 		records: map[loci.ID]*stored{},
 		lanes:   ordered((*lane).before),
 		slots:   ordered(slot.before),
+		blocks:  page.Blocks{},
 		about:   map[loci.ID][]int{},
 		places:  map[loci.Mark]*place{},
 		names:   loci.NewNameKey(),

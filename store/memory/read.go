@@ -164,26 +164,38 @@ func (s *Store) Events(
 	}
 	data.mu.RLock()
 	defer data.mu.RUnlock()
-	var out []loci.Event
-	behind := data.events // in order of their numbers, which begin at 1
-	if before > 0 {
-		behind = behind[:min(before-1, int64(len(behind)))]
+	log := page.Log{
+		Read: func(ranges []page.Range, limit int) ([]loci.Event, error) {
+			return data.eventsIn(&f, ranges, limit), nil
+		},
+		Covered: func() (int64, error) { return page.BlockOf(int64(len(data.events))) * page.BlockSize, nil },
+		Spans: func(types []loci.EventType, before int64, limit int) ([]page.Span, error) {
+			return data.blocks.Spans(&f, types, before, limit), nil
+		},
 	}
+	return page.ListEvents(&f, before, limit, &log)
+}
+
+// eventsIn are up to limit events of ranges that a filter selects, newest first.
+func (d *tenant) eventsIn(f *loci.EventFilter, ranges []page.Range, limit int) (out []loci.Event) {
 	entity, one := f.About()
-	for _, e := range slices.Backward(behind) {
-		if one && e.Entity != entity {
-			continue // the others need no names
+	for _, r := range ranges {
+		from := min(max(r.Above, 0), int64(len(d.events))) // they are in order of their numbers, which begin at 1
+		for _, e := range slices.Backward(d.events[from:max(from, min(r.Before-1, int64(len(d.events))))]) {
+			if one && e.Entity != entity {
+				continue // the others need no names
+			}
+			if d.name(&e, f.Within); !f.Selects(&e) {
+				continue
+			}
+			if len(out) == limit {
+				return out
+			}
+			e.Payload, e.Nonce = slices.Clone(e.Payload), slices.Clone(e.Nonce)
+			out = append(out, e)
 		}
-		if data.name(&e, f.Within); !f.Selects(&e) {
-			continue
-		}
-		if len(out) == limit {
-			return out, page.EventCursor(out[limit-1].Seq), nil
-		}
-		e.Payload, e.Nonce = slices.Clone(e.Payload), slices.Clone(e.Nonce)
-		out = append(out, e)
 	}
-	return out, "", nil
+	return out
 }
 
 // name gives an event the name of its namespace, if that holds records; otherwise what a

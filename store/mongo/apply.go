@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
 	"github.com/loci-memory/loci/store/internal/follow"
+	"github.com/loci-memory/loci/store/internal/page"
 )
 
 const (
@@ -212,6 +213,12 @@ func (x *tx) finish() error {
 	if err := x.unname(); err != nil {
 		return err
 	}
+	if x.State.Events/page.BlockSize > x.Found.Events/page.BlockSize {
+		most := max(describedAtOnce, (x.State.Events-x.Found.Events)/page.BlockSize+1)
+		if _, err := x.describe(most); err != nil {
+			return err
+		}
+	}
 	set := fields{
 		{Key: "floor", Value: st.Floor}, {Key: "events", Value: st.Events}, {Key: "namespaces", Value: st.Namespaces},
 		{Key: "spaces", Value: st.Spaces}, {Key: "active", Value: st.Active},
@@ -223,7 +230,8 @@ func (x *tx) finish() error {
 	if st.Name != "" {
 		set.set("name", st.Name)
 	}
-	update := updateOf(set, []string{"name"})
+	set.bytes("tally", st.Tally)
+	update := updateOf(set, []string{"name", "tally"})
 	if _, err := x.s.db.Collection(cTenant).UpdateOne(x.in(x.ctx), x.t.self(), update); err != nil {
 		return err
 	}

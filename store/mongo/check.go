@@ -21,6 +21,8 @@ const maxFindings = 20
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
 	var kept *loci.Holding
 	var held loci.Holding
+	var wrong, misplaced int
+	var lost bool
 	err = s.read(ctx, t, "check", func(r *reading) error {
 		kept = nil
 		c := checker{reading: r, kinds: map[string]int{}}
@@ -33,9 +35,25 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		if err != nil {
 			return err
 		}
+		if wrong, lost, err = r.checkTally(); err != nil {
+			return err
+		}
+		if misplaced, err = r.checkSpans(); err != nil {
+			return err
+		}
 		kept, held = r.state.Held(r.state.Seq), loci.Holding{}
 		return r.aggregate(cRecord, r.t.holding(), takeHolding(&held))
 	})
+	if err == nil && wrong > 0 {
+		findings = append(findings, form.TallyFault(wrong))
+	}
+	if err == nil && misplaced > 0 {
+		findings = append(findings, form.SpanFault(int64(misplaced)))
+		err = s.describeAgain(ctx, t)
+	}
+	if err == nil && (wrong > 0 || lost) {
+		err = s.countAgain(ctx, t)
+	}
 	if err != nil || kept == nil || *kept == held {
 		return findings, err
 	}

@@ -117,10 +117,13 @@ func (c *copying) Take(ctx context.Context, rows []dump.Row, cursor string) erro
 func (c *copying) Finish(ctx context.Context) error {
 	next := c.at
 	next.Done = true
-	return c.step(ctx, "finish a copy", next, func(x *tx) error {
+	if err := c.step(ctx, "finish a copy", next, func(x *tx) error {
 		x.State.TakeHead(x.t.name, &c.head)
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	return c.s.countAgain(ctx, c.t)
 }
 
 // step writes a part and how far the copy is then, in one transaction. Conflict: somebody

@@ -122,6 +122,31 @@ func (d *doc) int(name string) int64 {
 	return n
 }
 
+// ints are those of a list.
+func (d *doc) ints(name string) (out []int64) {
+	v, ok := d.value(name)
+	if !ok {
+		return nil
+	}
+	list, ok := v.ArrayOK()
+	if !ok {
+		d.wrong(name, v)
+		return nil
+	}
+	values, err := list.Values()
+	for _, v := range values {
+		n, ok := v.AsInt64OK()
+		if !ok {
+			d.wrong(name, v)
+		}
+		out = append(out, n)
+	}
+	if err != nil {
+		d.wrong(name, v)
+	}
+	return out
+}
+
 func (d *doc) float(name string) float64 {
 	v, ok := d.value(name)
 	if !ok {

@@ -3,6 +3,7 @@ package mongo
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -40,15 +41,102 @@ func (r *reading) events(filter *loci.EventFilter, before int64, most int) ([]lo
 	if err != nil {
 		return nil, "", err
 	}
-	return page.ListEvents(filter, before, most, func(before int64, limit int) ([]loci.Event, error) {
-		c := about(r.t)
-		if places != nil {
-			c.add("namespace", is("$in", places))
+	log := page.Log{
+		Read: func(ranges []page.Range, limit int) ([]loci.Event, error) {
+			c := about(r.t)
+			if places != nil {
+				c.add("namespace", is("$in", places))
+			}
+			c.eventsOf(filter)
+			var either []bson.D
+			for _, in := range ranges {
+				either = append(either, is("seq", bson.D{{Key: "$gt", Value: in.Above}, {Key: "$lt", Value: in.Before}}))
+			}
+			if len(either) == 1 {
+				c.add("seq", either[0][0].Value)
+			} else {
+				c.either(either...)
+			}
+			opts := options.Find().SetSort(is("seq", -1)).SetLimit(int64(limit))
+			return r.eventPage(c.filter(), opts, filter)
+		},
+		Covered: func() (int64, error) {
+			blocks, err := r.x.described(r.ctx, r.t)
+			return blocks * page.BlockSize, err
+		},
+		Spans: func(types []loci.EventType, before int64, limit int) ([]page.Span, error) {
+			return r.spans(filter, types, before, limit)
+		},
+	}
+	return page.ListEvents(filter, before, most, &log)
+}
+
+// described is the last block of which the spans are kept.
+func (x *trans) described(ctx context.Context, t *tenant) (block int64, err error) {
+	every := t.about(bson.E{Key: "type", Value: binaryOf(page.EveryType)})
+	err = x.find(ctx, cSpan, every, func(d *doc) error {
+		block = d.int("block")
+		return nil
+	}, options.Find().SetSort(is("block", -1)).SetLimit(1))
+	return block, err
+}
+
+// spans looks for blocks before one in which events of some types are, by [page.Log].
+func (r *reading) spans(
+	filter *loci.EventFilter, types []loci.EventType, before int64, limit int,
+) (found []page.Span, err error) {
+	c := about(r.t)
+	c.add("type", is("$in", binaries(types)))
+	c.add("block", is("$lt", before))
+	if !filter.Since.IsZero() {
+		c.add("last_at", is("$gte", filter.Since.UnixMilli()))
+	}
+	if !filter.Until.IsZero() {
+		c.add("first_at", is("$lt", batch.FirstMilli(filter.Until)))
+	}
+	err = r.find(cSpan, c.filter(), func(d *doc) error {
+		found = append(found, page.Span{Block: d.int("block"), First: d.int("first_seq"), Last: d.int("last_seq")})
+		return nil
+	}, options.Find().SetSort(is("block", -1)).SetLimit(int64(limit)))
+	return found, err
+}
+
+// describedAtOnce bounds the blocks that one write describes, of which it fills one. The others are those of
+// servers of a version that describes none.
+const describedAtOnce = 16
+
+// describe stages the spans of blocks that are whole now, once their events are written; more: there are others.
+func (x *tx) describe(most int64) (more bool, err error) {
+	whole := x.State.Events / page.BlockSize
+	from, err := x.described(x.ctx, x.t)
+	if err != nil || from >= whole {
+		return false, err
+	}
+	to := min(whole, from+most)
+	blocks, err := x.blocks(x.ctx, x.t, from, to)
+	if err != nil {
+		return false, err
+	}
+	for typ, list := range blocks {
+		for _, d := range list {
+			id := keyed(x.t.key, number(d.Block), batch.HashOf(string(typ)))
+			x.insert(cSpan, x.document(id, bson.E{Key: "type", Value: binaryOf(typ)}, bson.E{Key: "block", Value: d.Block},
+				bson.E{Key: "first_seq", Value: d.First}, bson.E{Key: "last_seq", Value: d.Last},
+				bson.E{Key: "first_at", Value: d.FirstAt}, bson.E{Key: "last_at", Value: d.LastAt}))
 		}
-		c.eventsOf(filter, before)
-		opts := options.Find().SetSort(is("seq", -1)).SetLimit(int64(limit))
-		return r.eventPage(c.filter(), opts, filter)
-	})
+	}
+	return to < whole, x.bulk()
+}
+
+// blocks reads the spans of the blocks behind one, up to another.
+func (x *trans) blocks(ctx context.Context, t *tenant, from, to int64) (page.Blocks, error) {
+	blocks := page.Blocks{}
+	in := bson.D{{Key: "$gt", Value: from * page.BlockSize}, {Key: "$lte", Value: to * page.BlockSize}}
+	shown := bson.D{{Key: "seq", Value: 1}, {Key: "type", Value: 1}, {Key: "occurred_at", Value: 1}}
+	return blocks, x.find(ctx, cEvent, t.about(bson.E{Key: "seq", Value: in}), func(d *doc) error {
+		blocks.Add(d.int("seq"), loci.EventType(d.string("type")), d.int("occurred_at"))
+		return nil
+	}, options.Find().SetSort(is("seq", 1)).SetProjection(shown))
 }
 
 // marked are the numbers of the namespaces at and below some places, told by their marks: they
@@ -126,10 +214,7 @@ func (r *reading) eventPage(
 }
 
 // eventsOf adds what a filter says of an event, all but its places.
-func (c *conditions) eventsOf(f *loci.EventFilter, before int64) {
-	if before > 0 {
-		c.add("seq", is("$lt", before))
-	}
+func (c *conditions) eventsOf(f *loci.EventFilter) {
 	if entity, one := f.About(); one {
 		c.add("entity", idOf(entity))
 	}
@@ -142,6 +227,54 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64) {
 	if !f.Until.IsZero() {
 		c.add("occurred_at", is("$lt", batch.FirstMilli(f.Until)))
 	}
+}
+
+// checkSpans says how much of what is kept of blocks differs from their events.
+func (r *reading) checkSpans() (wrong int, err error) {
+	covered, err := r.x.described(r.ctx, r.t)
+	if err != nil {
+		return 0, err
+	}
+	blocks, err := r.x.blocks(r.ctx, r.t, 0, covered)
+	if err != nil {
+		return 0, err
+	}
+	right := map[page.Described]bool{}
+	for _, list := range blocks {
+		for _, d := range list {
+			right[d] = true
+		}
+	}
+	err = r.find(cSpan, r.t.about(), func(d *doc) error {
+		kept := page.Described{
+			Type:    loci.EventType(d.string("type")),
+			Span:    page.Span{Block: d.int("block"), First: d.int("first_seq"), Last: d.int("last_seq")},
+			FirstAt: d.int("first_at"), LastAt: d.int("last_at"),
+		}
+		if !right[kept] {
+			wrong++
+		}
+		delete(right, kept)
+		return nil
+	})
+	return wrong + len(right), err
+}
+
+// describeAgain makes again what is kept of the blocks of a tenant's events.
+func (s *Store) describeAgain(ctx context.Context, name loci.Tenant) error {
+	g, err := s.lobby.Enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.lobby.Leave(g)
+	j := &job{Time: eraseTime, Decide: func(x *tx) error {
+		x.delete(cSpan)
+		return x.now(func(context.Context) error {
+			_, err := x.describe(math.MaxInt32)
+			return err
+		})
+	}}
+	return translate("describe events", s.write(ctx, g, j))
 }
 
 // Chain implements [loci.EventLog].

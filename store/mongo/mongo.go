@@ -12,6 +12,7 @@ import (
 	"iter"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -94,6 +95,8 @@ type tenant struct {
 	names  batch.Names
 	search follow.Index
 	queue  batch.Queue[*tx]
+
+	counted atomic.Int64 // when its counts were last counted again
 }
 
 // guest is a tenant while it is asked for.

@@ -117,6 +117,9 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 		if err != nil {
 			return err
 		}
+		if done, err := r.keptCount(&filter, space, &n); done || err != nil {
+			return err
+		}
 		c := about(r.t)
 		exact, err := r.where(&c, &filter)
 		if err != nil {

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -31,6 +32,7 @@ func takeState(t *tenant, raw bson.Raw) (st batch.State, err error) {
 		Name:       d.text("name"),
 		ChainStart: d.int("chain_start"),
 		HeldSeq:    batch.NoHolding,
+		Tally:      bytes.Clone(d.bytes("tally")),
 	}
 	if d.has("held_seq") {
 		st.HeldSeq = d.int("held_seq")

@@ -100,6 +100,18 @@ var steps = []step{{
 	// merges as many ranges as a filter names namespaces and kinds.
 	name:    "0004_lane_order",
 	indexes: []indexOf{{cRecord, "lane", up("t", "namespace", "kind", "-created_at", "_id"), false, nil}},
+}, {
+	// What a tenant has is kept counted. A server of the version before raises the tenant's counter
+	// alone, so that all of it is counted again.
+	name:        "0005_tally",
+	collections: []string{cTally},
+	indexes:     []indexOf{{cTally, "namespace", up("t", "namespace"), false, nil}},
+}, {
+	// Where the events of each type are in each block of the log. A server of the version before describes no
+	// block, and the next ones do it for it.
+	name:        "0006_event_span",
+	collections: []string{cSpan},
+	indexes:     []indexOf{{cSpan, "type", up("t", "type", "block"), false, nil}},
 }}
 
 const (
@@ -146,6 +158,9 @@ func Migrate(ctx context.Context, url string, dryRun bool) (report MigrationRepo
 	}
 	for {
 		done, err := s.migrateStep(ctx)
+		if err == nil && done {
+			err = s.countTenants(ctx)
+		}
 		if err != nil || done {
 			return report, err
 		}

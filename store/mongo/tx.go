@@ -96,6 +96,7 @@ func (s *Store) create(ctx context.Context, t *tenant) error {
 		{Key: "head", Value: bson.Binary{Data: make([]byte, len(loci.Hash{}))}},
 		{Key: "name_key", Value: bson.Binary{Data: loci.NewNameKey()}},
 		{Key: "held_seq", Value: int64(0)},
+		{Key: "tally", Value: bson.Binary{Data: batch.EmptyTally(0)}},
 	}), options.UpdateOne().SetUpsert(true))
 	if hasCode(err, codeDuplicate) {
 		return nil // another one did it
@@ -156,7 +157,8 @@ func (x *tx) look(n *batch.Needs) error {
 // heldFields are those by which a change is decided, with sizes in the place of what is long.
 var heldFields = bson.D{
 	{Key: "version", Value: 1}, {Key: "namespace", Value: 1}, {Key: "kind", Value: 1}, {Key: "slot_hash", Value: 1},
-	{Key: "passage_count", Value: 1}, {Key: "pieces", Value: 1},
+	{Key: "passage_count", Value: 1}, {Key: "pieces", Value: 1}, {Key: "live", Value: 1}, {Key: "status", Value: 1},
+	{Key: "spaces", Value: 1}, {Key: "text_bytes", Value: 1},
 	{Key: "text_size", Value: is("$add", bson.A{"$text_bytes", sizeOf("heading")})},
 	{Key: "data_size", Value: is("$add", bson.A{sizeOf("attributes"), sizeOf("body")})},
 }
@@ -201,6 +203,7 @@ func (x *tx) lookAtRecords(n *batch.Needs) error {
 				Version: d.int("version"), Namespace: d.int("namespace"), Kind: loci.Kind(d.string("kind")),
 				Slot: d.string("slot_hash"), Passages: d.int("passage_count"),
 				Text: d.int("text_size"), Data: d.int("data_size"),
+				Live: d.bool("live"), Status: d.string("status"), Bytes: d.int("text_bytes"), Spaces: d.ints("spaces"),
 			}
 			return nil
 		}); err != nil {

@@ -83,6 +83,9 @@ func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (spaces map[loci.Spac
 		if err != nil {
 			return err
 		}
+		if done, err := r.keptSpaces(known, spaces); done || err != nil {
+			return err
+		}
 		group := bson.D{{Key: fID, Value: "$space"}, {Key: "records", Value: is("$sum", 1)}}
 		return r.aggregate(cVector, []bson.D{is("$match", r.t.about()), is("$group", group)}, func(d *doc) error {
 			spaces[known[d.int(fID)]] = d.int("records")
@@ -161,6 +164,9 @@ func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Sp
 		}); err != nil || len(ids) == 0 {
 			return err
 		}
+		if err := x.unvectored(ids, n); err != nil {
+			return err
+		}
 		dropped = len(ids)
 		gone := make(bson.A, len(ids))
 		for i, id := range ids {
@@ -174,6 +180,24 @@ func (s *Store) DropVectors(ctx context.Context, name loci.Tenant, space loci.Sp
 	}}
 	err = s.write(ctx, g, j)
 	return dropped, translate("drop vectors", err)
+}
+
+// unvectored takes vectors in a space off the kept counts.
+func (x *tx) unvectored(ids []loci.ID, space int64) error {
+	gone := batch.Tallies{}
+	err := x.find(x.ctx, cRecord, x.t.about(bson.E{Key: fID, Value: is("$in", keysOf(x.t.key, ids))}), func(d *doc) error {
+		of := batch.Amounts{Records: -1}
+		if d.bool("live") && d.int("passage_count") > 0 {
+			of.Searched = -1
+		}
+		gone.Add(batch.TallyKey{Namespace: d.int("namespace"), Kind: loci.Kind(d.string("kind")), Space: space}, of)
+		x.Unvectored(d.recordID(), space)
+		return nil
+	}, options.Find().SetProjection(bson.D{
+		{Key: "namespace", Value: 1}, {Key: "kind", Value: 1}, {Key: "live", Value: 1}, {Key: "passage_count", Value: 1},
+	}))
+	x.Tally(gone)
+	return err
 }
 
 // eraseAtOnce is how many documents of a tenant one transaction erases. It is a variable for
@@ -240,7 +264,7 @@ func (x *tx) eraseSome() (more bool, err error) {
 	}
 	if more {
 		x.State.Floor = x.State.Seq // whoever followed begins again
-		x.Used = nil                // nobody has counted what went
+		x.Uncounted()
 		return true, nil
 	}
 	x.Forget()

@@ -52,13 +52,26 @@ func is(operator string, value any) bson.D { return bson.D{{Key: operator, Value
 // within restricts records to places and, unless exact, what is below them: by the numbers
 // of their namespaces, which the transaction reads where the process does not know them.
 func (r *reading) within(c *conditions, places []loci.Namespace, exact bool) error {
+	numbers, all, err := r.reached(places, exact)
+	switch {
+	case err != nil || all:
+	case len(numbers) == 1: // one value, so that an index is in order behind it
+		c.add("namespace", numbers[0])
+	default:
+		c.add("namespace", is("$in", numbers))
+	}
+	return err
+}
+
+// reached lists the numbers of namespaces at places and, unless exact, below them; all: no matter which.
+func (r *reading) reached(places []loci.Namespace, exact bool) (numbers []int64, all bool, err error) {
 	if err := r.start(); err != nil { // before what is remembered is asked
-		return err
+		return nil, false, err
 	}
 	if !exact && slices.ContainsFunc(places, func(n loci.Namespace) bool { return len(n) == 0 }) {
-		return nil
+		return nil, true, nil
 	}
-	numbers := []int64{}
+	numbers = []int64{}
 	var either []bson.D
 	for _, n := range places {
 		key := n.Key()
@@ -78,16 +91,11 @@ func (r *reading) within(c *conditions, places []loci.Namespace, exact bool) err
 			r.t.names.Learn(&r.state, d.int("n"), d.sorted("key"))
 			return nil
 		}); err != nil {
-			return err
+			return nil, false, err
 		}
 	}
-	if len(numbers) == 1 { // one value, so that an index is in order behind it
-		c.add("namespace", numbers[0])
-		return nil
-	}
 	slices.Sort(numbers)
-	c.add("namespace", is("$in", slices.Compact(numbers)))
-	return nil
+	return slices.Compact(numbers), false, nil
 }
 
 // oneOf is one of some alternatives.

@@ -119,6 +119,7 @@ func (x *tx) emitRest(ops *batch.Ops) {
 	for i := range ops.Events {
 		x.event(&ops.Events[i])
 	}
+	x.writeTallies(ops.Tallies)
 }
 
 func (x *tx) event(e *batch.NewEvent) {

@@ -41,6 +41,8 @@ var checks = []string{
 // files are sound is for pg_amcheck.
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
 	var kept *loci.Holding
+	var wrong, misplaced int
+	var lost bool
 	held := &loci.Holding{}
 	err = s.read(ctx, t, "check", func(r *reading) error {
 		findings = nil
@@ -55,12 +57,28 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 			return err
 		}
 		kept = r.state.Held(r.state.Seq)
+		if wrong, lost, err = r.checkTally(); err != nil {
+			return err
+		}
+		if misplaced, err = r.checkSpans(); err != nil {
+			return err
+		}
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
 		return r.records(recordColumns, &all, nil, loci.NewestFirst, maxInt, maxInt, func(record *loci.Record) bool {
 			findings = append(findings, form.Faults(record)...)
 			return len(findings) < maxFindings
 		})
 	})
+	if err == nil && wrong > 0 {
+		findings = append(findings, form.TallyFault(wrong))
+	}
+	if err == nil && misplaced > 0 {
+		findings = append(findings, form.SpanFault(int64(misplaced)))
+		err = s.describeAgain(ctx, t)
+	}
+	if err == nil && (wrong > 0 || lost) {
+		err = s.countAgain(ctx, t)
+	}
 	if err != nil || kept == nil || *kept == *held {
 		return findings, err
 	}

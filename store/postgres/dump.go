@@ -88,7 +88,10 @@ func (c *copying) Take(ctx context.Context, taken []dump.Row, cursor string) err
 func (c *copying) Finish(ctx context.Context) error {
 	next := c.at
 	next.Done = true
-	return c.step(ctx, "finish a copy", next, func(x *tx) { x.State.TakeHead(x.t.name, &c.head) })
+	if err := c.step(ctx, "finish a copy", next, func(x *tx) { x.State.TakeHead(x.t.name, &c.head) }); err != nil {
+		return err
+	}
+	return c.s.countAgain(ctx, c.t)
 }
 
 // step writes a part and how far the copy is then, in one transaction. Conflict: somebody

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,15 +40,102 @@ func (r *reading) events(filter *loci.EventFilter, before int64, most int) ([]lo
 	if nameKey == nil {
 		return nil, "", nil // the tenant was never written to
 	}
-	return page.ListEvents(filter, before, most, func(before int64, limit int) ([]loci.Event, error) {
-		c := about(r.t)
-		c.add("e.tenant = $1")
-		c.eventsOf(filter, before, nameKey)
-		q := stmt{sql: "SELECT " + eventColumns + " FROM loci.event e WHERE " + c.String() +
-			" ORDER BY e.seq DESC LIMIT " + c.arg(limit)}
-		q.args = c.args
-		return r.eventPage(q, filter, nameKey)
+	log := page.Log{
+		Read: func(ranges []page.Range, limit int) ([]loci.Event, error) {
+			c := about(r.t)
+			above, below := make([]int64, len(ranges)), make([]int64, len(ranges))
+			for i := range ranges {
+				above[i], below[i] = ranges[i].Above, ranges[i].Before
+			}
+			from := "e.seq > " + c.arg(above[0]) + " AND e.seq < " + c.arg(below[0])
+			q := stmt{sql: "SELECT " + eventColumns + " FROM "}
+			if len(ranges) > 1 {
+				c.args = c.args[:1]
+				q.sql += "unnest(" + c.arg(above) + "::bigint[], " + c.arg(below) + "::bigint[]) k (above, below) CROSS JOIN LATERAL "
+				from = "e.seq > k.above AND e.seq < k.below"
+			}
+			c.add("e.tenant = $1 AND " + from)
+			c.eventsOf(filter, nameKey)
+			end := " ORDER BY e.seq DESC LIMIT " + c.arg(limit)
+			if len(ranges) > 1 {
+				q.sql += "(SELECT * FROM loci.event e WHERE " + c.String() + end + ") e" + end
+			} else {
+				q.sql += "loci.event e WHERE " + c.String() + end
+			}
+			q.args = c.args
+			return r.eventPage(q, filter, nameKey)
+		},
+		Covered: func() (whole int64, err error) {
+			err = r.query(stmt{sql: coveredBlocks, args: []any{r.t.key}, row: func(row row) error {
+				whole = row.int(0) * page.BlockSize
+				return nil
+			}})
+			return whole, err
+		},
+		Spans: func(types []loci.EventType, before int64, limit int) ([]page.Span, error) {
+			return r.spans(filter, types, before, limit)
+		},
+	}
+	return page.ListEvents(filter, before, most, &log)
+}
+
+// spans looks for blocks before one in which events of some types are, by [page.Log].
+func (r *reading) spans(
+	filter *loci.EventFilter, types []loci.EventType, before int64, limit int,
+) (found []page.Span, err error) {
+	c := about(r.t)
+	each := map[string]bool{}
+	for _, typ := range types {
+		each[string(typ[:min(len(typ), typeBytes)])] = true
+	}
+	from := "unnest(" + c.arg(list(slices.Collect(maps.Keys(each)))) + "::bytea[]) k (type) CROSS JOIN LATERAL "
+	c.add("s.tenant = $1 AND s.type = k.type AND s.block < " + c.arg(before))
+	c.eventTimes("s.first_at", "s.last_at", filter)
+	end := " ORDER BY s.block DESC LIMIT " + c.arg(limit)
+	err = r.query(stmt{
+		sql: "SELECT s.block, s.first_seq, s.last_seq FROM " + from +
+			"(SELECT * FROM loci.event_span s WHERE " + c.String() + end + ") s" + end,
+		args: c.args,
+		row: func(row row) error {
+			found = append(found, page.Span{Block: row.int(0), First: row.int(1), Last: row.int(2)})
+			return nil
+		},
 	})
+	return found, err
+}
+
+const (
+	// typeBytes are how much of a type an index holds; types that begin alike share their spans.
+	typeBytes = 200
+
+	coveredBlocks = "SELECT coalesce(max(block), 0) FROM loci.event_span WHERE tenant = $1 AND type = ''"
+
+	// spansOf are the spans of blocks behind those that are described, up to the block $2.
+	spansOf = `SELECT e.tenant, k.type, (e.seq + 255) / 256 AS block, min(e.seq) AS first_seq, max(e.seq) AS last_seq,
+		min(e.occurred_at) AS first_at, max(e.occurred_at) AS last_at FROM loci.event e
+		CROSS JOIN LATERAL (VALUES (substring(e.type from 1 for 200)), (''::bytea)) k (type)
+		WHERE e.tenant = $1 AND e.seq <= $2::bigint * 256`
+	bySpan       = " GROUP BY e.tenant, k.type, (e.seq + 255) / 256"
+	spanColumns  = "type, block, first_seq, last_seq, first_at, last_at"
+	insertSpans  = "INSERT INTO loci.event_span (tenant, " + spanColumns + ") SELECT tenant, " + spanColumns + " FROM ("
+	describe     = insertSpans + spansOf + " AND e.seq > (" + coveredBlocks + ") * 256 AND e.seq <= ((" + coveredBlocks + ") + $3::bigint) * 256" + bySpan + ") s"
+	describeAll  = insertSpans + spansOf + bySpan + ") s"
+	forgetSpans  = "DELETE FROM loci.event_span WHERE tenant = $1"
+	keptSpansOf  = "SELECT " + spanColumns + " FROM loci.event_span WHERE tenant = $1"
+	wholeSpansOf = "SELECT " + spanColumns + " FROM (" + spansOf + bySpan + ") s"
+	wrongSpans   = "SELECT count(*) FROM ((" + wholeSpansOf + " EXCEPT " + keptSpansOf + ") UNION ALL (" + keptSpansOf + " EXCEPT " + wholeSpansOf + ")) s"
+
+	// describedAtOnce bounds the blocks that one write describes, of which it fills one. The others are those of
+	// servers of a version that describes none.
+	describedAtOnce = 16
+)
+
+// describe stages what the spans are of blocks that are whole now.
+func (x *tx) describe() {
+	if whole := x.State.Events / page.BlockSize; whole > x.Found.Events/page.BlockSize {
+		most := max(describedAtOnce, whole-x.Found.Events/page.BlockSize+1)
+		x.written = append(x.written, stmt{sql: describe, args: []any{x.t.key, whole, most}})
+	}
 }
 
 const (
@@ -107,7 +195,7 @@ func (r *reading) eventPage(q stmt, filter *loci.EventFilter, nameKey loci.NameK
 }
 
 // eventsOf adds what a filter says of an event e. Namespaces are told by their marks.
-func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.NameKey) {
+func (c *conditions) eventsOf(f *loci.EventFilter, nameKey loci.NameKey) {
 	var either []string
 	whole := slices.ContainsFunc(f.Within, func(n loci.Namespace) bool { return len(n) == 0 })
 	for _, n := range f.Within {
@@ -128,21 +216,54 @@ func (c *conditions) eventsOf(f *loci.EventFilter, before int64, nameKey loci.Na
 	default:
 		c.add("e.namespace IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND (" + strings.Join(either, " OR ") + "))")
 	}
-	if before > 0 {
-		c.add("e.seq < " + c.arg(before))
-	}
 	if entity, one := f.About(); one {
 		c.add("e.entity = " + c.arg(entity))
 	}
 	if len(f.Types) > 0 {
 		c.add("e.type = ANY(" + c.arg(list(f.Types)) + ")")
 	}
+	c.eventTimes("e.occurred_at", "e.occurred_at", f)
+}
+
+// eventTimes restricts events to times, by the first and the last of them.
+func (c *conditions) eventTimes(first, last string, f *loci.EventFilter) {
 	if !f.Since.IsZero() {
-		c.add("e.occurred_at >= " + c.arg(f.Since.UnixMilli()))
+		c.add(last + " >= " + c.arg(f.Since.UnixMilli()))
 	}
 	if !f.Until.IsZero() {
-		c.add("e.occurred_at < " + c.arg(batch.FirstMilli(f.Until)))
+		c.add(first + " < " + c.arg(batch.FirstMilli(f.Until)))
 	}
+}
+
+// checkSpans says how much of what is kept of blocks differs from their events.
+func (r *reading) checkSpans() (wrong int, err error) {
+	var covered int64
+	err = r.query(stmt{sql: coveredBlocks, args: []any{r.t.key}, row: func(row row) error {
+		covered = row.int(0)
+		return nil
+	}})
+	if err == nil {
+		err = r.query(stmt{sql: wrongSpans, args: []any{r.t.key, covered}, row: func(row row) error {
+			wrong = int(row.int(0))
+			return nil
+		}})
+	}
+	return wrong, err
+}
+
+// describeAgain makes again what is kept of the blocks of a tenant's events.
+func (s *Store) describeAgain(ctx context.Context, name loci.Tenant) error {
+	g, err := s.lobby.Enter(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer s.lobby.Leave(g)
+	j := &job{Time: eraseTime, Decide: func(x *tx) error {
+		x.Flush()
+		x.written = append(x.written, stmt{sql: forgetSpans, args: []any{x.t.key}})
+		return x.now(stmt{sql: describeAll, args: []any{x.t.key, x.Found.Events / page.BlockSize}})
+	}}
+	return translate("describe events", s.write(ctx, g, j))
 }
 
 // Chain implements [loci.EventLog].

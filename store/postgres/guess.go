@@ -9,7 +9,7 @@ const (
 	// raiseTenant is the first statement of a write that is guessed: it takes the tenant's lock, raises
 	// the counter and leaves the row as the write does, if the row is the one that the process knows.
 	raiseTenant = `UPDATE loci.tenant SET seq = $2, floor = $3, events = $4, namespaces = $5, spaces = $6, active = $7, head = $8,
-		held_seq = $9, held_records = $10, held_bytes = $11, due_at = 0 WHERE tenant = $1 AND seq + 1 = $2 AND head = $12
+		held_seq = $9, held_records = $10, held_bytes = $11, tally = $14, due_at = 0 WHERE tenant = $1 AND seq + 1 = $2 AND head = $12
 		AND held_seq = $13`
 
 	// sureOfTenant fails with a division by zero unless raiseTenant has changed the row: nobody else
@@ -74,7 +74,7 @@ func (x *tx) guess(n *batch.Needs, f *flight) (done bool, err error) {
 	st := &x.State
 	stmts := append(x.start(), stmt{sql: raiseTenant, args: []any{
 		x.t.key, st.Seq, st.Floor, st.Events, st.Namespaces, st.Spaces, st.Active, st.Head[:],
-		st.HeldSeq, st.Holding.Records, st.Holding.Bytes, x.Found.Head[:], x.Found.HeldSeq,
+		st.HeldSeq, st.Holding.Records, st.Holding.Bytes, x.Found.Head[:], x.Found.HeldSeq, nonempty(st.Tally),
 	}}, stmt{sql: sureOfTenant, args: []any{x.t.key, st.Seq, st.Head[:]}})
 	err = x.commit(append(stmts, x.written...))
 	if code := codeOf(err); code == codeDivision || code == codeUnique {

@@ -287,7 +287,7 @@ func (g *guesser) goBack(to int) {
 	sql := `DELETE FROM loci.record WHERE @ AND id IN (SELECT entity FROM loci.event WHERE @ AND seq > $);
 		DELETE FROM loci.change WHERE @ AND seq > $; DELETE FROM loci.event WHERE @ AND seq > $; `
 	if to == 0 {
-		sql += "DELETE FROM loci.namespace WHERE @; DELETE FROM loci.tenant WHERE @"
+		sql += "DELETE FROM loci.namespace WHERE @; DELETE FROM loci.tenant WHERE @; DELETE FROM loci.tally WHERE @"
 	} else {
 		sql += `DELETE FROM loci.namespace WHERE @ AND changed > $;
 			UPDATE loci.tenant SET seq = $, events = $, head = (SELECT sealed FROM loci.event WHERE @ AND seq = $),

@@ -2,7 +2,8 @@ package postgres
 
 // What a write reads under the tenant's lock, each row by a key of its own.
 var (
-	lookHeld = newLook("id, version, namespace, kind, slot_hash, passage_count, "+textSize+", "+dataSize, "record", "id")
+	lookHeld = newLook("id, version, namespace, kind, slot_hash, passage_count, "+textSize+", "+dataSize+
+		", live, status, octet_length(text)::bigint, "+spacesOf, "record", "id")
 
 	lookSlots   = newLook("slot_hash, id", "record", "slot_hash")
 	lookReplies = newLook("key_hash, expires_at", "reply", "key_hash")

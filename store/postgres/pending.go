@@ -63,6 +63,7 @@ func (x *tx) write(ops *batch.Ops) {
 		w.row(r.Hash, r.At.UnixMilli(), r.ExpiresAt.UnixMilli(), r.Record, r.Key, r.Fingerprint, []byte(r.Value))
 	}))
 	x.insert(rowsOf(insertEvent, ops.Events, eventRow))
+	x.writeTallies(ops.Tallies)
 }
 
 // eventRow is an event as the columns of insertEvent.
@@ -119,7 +120,7 @@ const (
 		(SELECT 1 FROM loci.record r WHERE r.tenant = $1 AND r.namespace = loci.namespace.n)`
 	trimChanges  = "DELETE FROM loci.change WHERE tenant = $1 AND seq <= $2"
 	updateTenant = `UPDATE loci.tenant SET floor = $2, events = $3, namespaces = $4, spaces = $5, active = $6, head = $7, name_key = $8, name = $9, chain_start = $10, held_seq = $11,
-		held_records = $12, held_bytes = $13, due_at = 0
+		held_records = $12, held_bytes = $13, tally = $14, due_at = 0
 		WHERE tenant = $1`
 )
 
@@ -155,6 +156,7 @@ func (x *tx) stage() {
 	for _, part := range x.parts {
 		x.write(part)
 	}
+	x.describe()
 	w := &rows{of: insertChange}
 	for key, change := range x.Changes {
 		w.int(x.State.Seq)
@@ -183,7 +185,7 @@ func (x *tx) finish() error {
 	st := &x.State
 	x.written = append(x.written, stmt{sql: updateTenant, args: []any{
 		x.t.key, st.Floor, st.Events, st.Namespaces, st.Spaces, st.Active, st.Head[:], []byte(st.NameKey),
-		nonempty(st.Name), st.ChainStart, st.HeldSeq, st.Holding.Records, st.Holding.Bytes,
+		nonempty(st.Name), st.ChainStart, st.HeldSeq, st.Holding.Records, st.Holding.Bytes, nonempty(st.Tally),
 	}})
 	for len(x.written) > maxSent {
 		if err := x.c.run(x.ctx, x.written[:maxSent]...); err != nil {

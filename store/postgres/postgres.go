@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,6 +88,8 @@ type tenant struct {
 	known  batch.Known
 	search follow.Index
 	queue  batch.Queue[*tx]
+
+	counted atomic.Int64 // when its counts were last counted again
 }
 
 // guest is a tenant while it is asked for.

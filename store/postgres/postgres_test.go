@@ -49,7 +49,7 @@ var empty = pool{make: func(t testing.TB) pgtest.Database {
 
 // truncate takes away all that there is of tenants.
 const truncate = "TRUNCATE loci.lease, loci.tenant, loci.namespace, loci.record, loci.change, loci.revision, loci.space, " +
-	"loci.vector, loci.link, loci.event, loci.reply, loci.image, loci.piece"
+	"loci.vector, loci.link, loci.event, loci.reply, loci.image, loci.piece, loci.tally, loci.event_span"
 
 // database is one of the shared server's.
 func database(t testing.TB) (d pgtest.Database, giveBack func()) {

@@ -81,42 +81,75 @@ func (r *reading) page(q stmt, last bool) (found []loci.Record, err error) {
 func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n loci.Counts, err error) {
 	var parts page.Parts
 	parts.Of(&filter)
-	err = s.read(ctx, t, "count", func(r *reading) error {
-		n = loci.Counts{}
-		parts.Forget()
-		c := about(r.t)
-		lacking := "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1" +
-			" AND v.record = r.id AND v.space = (SELECT n FROM loci.space WHERE tenant = $1" +
-			" AND model = " + c.arg(filter.Space.Model) + " AND dims = " + c.arg(filter.Space.Dims) + "))"
-		if c.where(&filter, &r.t.names) {
-			q, by := "SELECT ", ""
-			if filter.Each != nil {
-				q, by = q+"r.kind, r.status, ", " GROUP BY r.kind, r.status"
-			}
-			q += "count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, " +
-				"coalesce(sum(octet_length(r.text)), 0)::bigint, " +
-				"coalesce(sum((" + lacking + ")::int), 0)::bigint FROM loci.record r WHERE " + c.String() + by
-			return r.last(stmt{sql: q, args: c.args, row: func(row row) error {
-				var kind, status string
-				if filter.Each != nil {
-					kind, status, row = row.string(0), row.string(1), row[2:]
-				}
-				page.Add(&filter, loci.Kind(kind), status, loci.Counts{
-					Records:    row.int(0),
-					Live:       row.int(1),
-					Passages:   row.int(2),
-					Bytes:      row.int(3),
-					Unembedded: row.int(4),
-				}, &n)
-				return nil
-			}})
-		}
-		return r.countSelected(&filter, &c, lacking, &n)
-	})
+	kept := page.Kept(&filter)
+	if kept {
+		err = s.read(ctx, t, "count", func(r *reading) (err error) {
+			n = loci.Counts{}
+			parts.Forget()
+			kept, err = r.keptCount(&filter, &n)
+			return err
+		})
+	}
+	if err == nil && !kept {
+		n, err = s.countEach(ctx, t, &filter, &parts)
+	}
 	if filter.Space.IsZero() {
 		n.Unembedded = 0
 	}
 	return n, parts.Tell(err)
+}
+
+// countEach counts one by one.
+func (s *Store) countEach(
+	ctx context.Context, t loci.Tenant, filter *loci.Filter, parts *page.Parts,
+) (n loci.Counts, err error) {
+	err = s.read(ctx, t, "count", func(r *reading) error {
+		n = loci.Counts{}
+		parts.Forget()
+		c := about(r.t)
+		if c.where(filter, &r.t.names) {
+			q, by := c.counting(filter, filter.Each != nil)
+			return r.last(stmt{sql: q + c.String() + by, args: c.args, row: func(row row) error {
+				kind, status, of := takeCounts(row, filter.Each != nil)
+				page.Add(filter, kind, status, of, &n)
+				return nil
+			}})
+		}
+		return r.countSelected(filter, &c, &n)
+	})
+	return n, err
+}
+
+// lacking is the condition of what has no vectors in a space.
+func (c *conditions) lacking(space loci.Space) string {
+	return "r.live AND r.passage_count > 0 AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1" +
+		" AND v.record = r.id AND v.space = (SELECT n FROM loci.space WHERE tenant = $1" +
+		" AND model = " + c.arg(space.Model) + " AND dims = " + c.arg(space.Dims) + "))"
+}
+
+// counting begins a query that counts records r, each kind and status apart or all together, and ends it.
+func (c *conditions) counting(filter *loci.Filter, apart bool) (q, by string) {
+	q = "SELECT "
+	if apart {
+		q, by = q+"r.kind, r.status, ", " GROUP BY r.kind, r.status"
+	}
+	return q + "count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, " +
+		"coalesce(sum(octet_length(r.text)), 0)::bigint, " +
+		"coalesce(sum((" + c.lacking(filter.Space) + ")::int), 0)::bigint FROM loci.record r WHERE ", by
+}
+
+// takeCounts reads a row of it.
+func takeCounts(row row, apart bool) (kind loci.Kind, status string, of loci.Counts) {
+	if apart {
+		kind, status, row = loci.Kind(row.string(0)), row.string(1), row[2:]
+	}
+	return kind, status, loci.Counts{
+		Records:    row.int(0),
+		Live:       row.int(1),
+		Passages:   row.int(2),
+		Bytes:      row.int(3),
+		Unembedded: row.int(4),
+	}
 }
 
 // Held implements [loci.RecordLister].
@@ -136,10 +169,10 @@ func (s *Store) Held(ctx context.Context, t loci.Tenant) (loci.Holding, error) {
 }
 
 // countSelected counts where Go has the last word.
-func (r *reading) countSelected(filter *loci.Filter, c *conditions, lacking string, n *loci.Counts) error {
+func (r *reading) countSelected(filter *loci.Filter, c *conditions, n *loci.Counts) error {
 	unembedded := map[loci.ID]bool{}
 	q := stmt{
-		sql:  "SELECT r.id FROM loci.record r WHERE " + c.String() + " AND " + lacking,
+		sql:  "SELECT r.id FROM loci.record r WHERE " + c.String() + " AND " + c.lacking(filter.Space),
 		args: c.args,
 		row: func(row row) error {
 			unembedded[row.id(0)] = true

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes"
+	stateColumns = "seq, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes, tally"
 	selectState  = "SELECT " + stateColumns + " FROM loci.tenant WHERE tenant = $1"
 
 	// selectSealed asks for the next event in order: one index alone has that ([look]).
@@ -30,6 +30,7 @@ func takeState(st *batch.State, t *tenant, r row) error {
 		Name:       r.string(8),
 		ChainStart: r.int(9),
 		HeldSeq:    batch.NoHolding,
+		Tally:      r.bytes(13),
 	}
 	if !r.null(10) {
 		st.HeldSeq, st.Holding = r.int(10), loci.Holding{Records: r.int(11), Bytes: r.int(12)}

@@ -130,6 +130,9 @@ func migrate(ctx context.Context, conn *pgx.Conn, m Migration) (report Migration
 				report.Steps = append(report.Steps, step.name)
 			}
 		}
+		if err == nil && done && !m.DryRun {
+			err = countTenants(ctx, conn)
+		}
 		if err != nil || done {
 			return report, err
 		}

@@ -133,9 +133,10 @@ func (x *tx) create() error {
 		return err
 	}
 	const insert = `INSERT INTO loci.tenant (tenant, seq, floor, events, namespaces, spaces, active, head, name_key, held_seq,
-		held_records, held_bytes) VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $3, 0, 0, 0) ON CONFLICT (tenant) DO NOTHING`
+		held_records, held_bytes, tally) VALUES ($1, 0, 0, 0, 0, 0, 0, $2, $3, 0, 0, 0, $4) ON CONFLICT (tenant) DO NOTHING`
 	return x.c.run(x.ctx, readWrite, behindWall(x.t.key),
-		stmt{sql: insert, args: []any{x.t.key, make([]byte, len(loci.Hash{})), []byte(loci.NewNameKey())}}, commit)
+		stmt{sql: insert, args: []any{x.t.key, make([]byte, len(loci.Hash{})), []byte(loci.NewNameKey()),
+			batch.EmptyTally(0)}}, commit)
 }
 
 // look lists the statements for what is needed of records, slots, replies and events.
@@ -145,6 +146,7 @@ func (x *tx) look(n *batch.Needs) (stmts []stmt) {
 			x.Records[r.id(0)] = &batch.Held{
 				Version: r.int(1), Namespace: r.int(2), Kind: loci.Kind(r.string(3)),
 				Slot: r.string(4), Passages: r.int(5), Text: r.int(6), Data: r.int(7),
+				Live: r.bool(8), Status: r.string(9), Bytes: r.int(10), Spaces: r.ints(11),
 			}
 			return nil
 		}))
@@ -185,6 +187,9 @@ const (
 	textSize      = "octet_length(text)::bigint + coalesce(octet_length(heading), 0)"
 	dataSize      = "coalesce(octet_length(attributes), 0)::bigint + coalesce(octet_length(body), 0)"
 	selectHolding = "SELECT count(*), coalesce(sum(" + textSize + " + " + dataSize + "), 0)::bigint FROM loci.record WHERE tenant = $1"
+
+	// spacesOf are the spaces of a record's vectors, eight bytes each.
+	spacesOf = "(SELECT string_agg(int8send(space), '' ORDER BY space) FROM loci.vector v WHERE v.tenant = $1 AND v.record = record.id)"
 
 	selectTold = `SELECT DISTINCT entity FROM loci.event WHERE tenant = $1 AND entity = ANY($2)
 		AND (payload IS NOT NULL OR nonce IS NOT NULL)`

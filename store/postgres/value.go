@@ -108,6 +108,14 @@ func (r row) string(i int) string { return string(r[i]) }
 // bytes is a copy; NULL and empty are nil.
 func (r row) bytes(i int) []byte { return append([]byte(nil), r[i]...) }
 
+// ints are numbers of eight bytes each.
+func (r row) ints(i int) (out []int64) {
+	for b := r[i]; len(b) >= 8; b = b[8:] {
+		out = append(out, int64(binary.BigEndian.Uint64(b)))
+	}
+	return out
+}
+
 func (r row) id(i int) (id loci.ID) {
 	copy(id[:], r[i])
 	return id

@@ -51,8 +51,9 @@ const (
 		WHERE v.tenant = $1 GROUP BY p.n, p.model, p.dims`
 	countLacking = `SELECT count(*) FROM loci.record r WHERE r.tenant = $1 AND r.live AND r.passage_count > 0
 		AND NOT EXISTS (SELECT 1 FROM loci.vector v WHERE v.tenant = $1 AND v.record = r.id AND v.space = $2)`
-	dropSomeVectors = `DELETE FROM loci.vector WHERE tenant = $1 AND space = $2 AND record IN
-		(SELECT record FROM loci.vector WHERE tenant = $1 AND space = $2 LIMIT $3)`
+	dropSomeVectors = `WITH gone AS (DELETE FROM loci.vector WHERE tenant = $1 AND space = $2 AND record IN
+		(SELECT record FROM loci.vector WHERE tenant = $1 AND space = $2 LIMIT $3) RETURNING record)
+		SELECT g.record, r.namespace, r.kind, r.live AND r.passage_count > 0 FROM gone g LEFT JOIN loci.record r ON r.tenant = $1 AND r.id = g.record`
 	noteDropped = "UPDATE loci.space SET dropped = $3 WHERE tenant = $1 AND n = $2"
 )
 
@@ -60,6 +61,9 @@ const (
 func (s *Store) Spaces(ctx context.Context, t loci.Tenant) (spaces map[loci.Space]int64, err error) {
 	err = s.read(ctx, t, "list spaces", func(r *reading) error {
 		spaces = map[loci.Space]int64{}
+		if done, err := r.keptSpaces(spaces); done || err != nil {
+			return err
+		}
 		return r.last(stmt{sql: countSpaces, args: []any{r.t.key}, row: func(row row) error {
 			spaces[loci.Space{Model: row.string(0), Dims: int(row.int(1))}] = row.int(2)
 			return nil
@@ -157,10 +161,24 @@ func dropJob(space loci.Space, limit int, dropped *int64) *job {
 		if n == x.State.Active {
 			return loci.Errorf(loci.Conflict, "%s is the active space", space)
 		}
-		drop := stmt{sql: dropSomeVectors, args: []any{x.t.key, n, limit}, done: func(n int64) { *dropped = n }}
+		gone := batch.Tallies{}
+		drop := stmt{sql: dropSomeVectors, args: []any{x.t.key, n, limit}, row: func(r row) error {
+			*dropped++
+			if r.null(1) { // of a record that is gone
+				return nil
+			}
+			of := batch.Amounts{Records: -1}
+			if r.bool(3) {
+				of.Searched = -1
+			}
+			gone.Add(batch.TallyKey{Namespace: r.int(1), Kind: loci.Kind(r.string(2)), Space: n}, of)
+			x.Unvectored(r.id(0), n)
+			return nil
+		}}
 		if err := x.now(drop); err != nil || *dropped == 0 {
 			return err
 		}
+		x.Tally(gone)
 		// The records stay as they are: no index of another space need look at them.
 		x.written = append(x.written, stmt{sql: noteDropped, args: []any{x.t.key, n, x.State.Seq}})
 		return nil
@@ -199,4 +217,4 @@ func (s *Store) EraseTenant(ctx context.Context, name loci.Tenant) error {
 }
 
 // tenantTables hold what belongs to a tenant, except its own row.
-var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space", "image", "piece"}
+var tenantTables = []string{"vector", "revision", "record", "link", "event", "reply", "change", "namespace", "space", "image", "piece", "tally", "event_span"}

@@ -14,6 +14,8 @@ func TestCheckFindsDamage(t *testing.T) {
 		"DELETE FROM event":                        "no audit event",
 		"UPDATE record SET text = x'776c7275ff73'": "not UTF-8",
 		"UPDATE record SET text = x'77'":           "outside of its text",
+
+		"INSERT INTO event_span VALUES ('created', 1, 1, 1, 1, 1)": "1 kept places of events",
 	} {
 		s := damaged(t, damage)
 		found, err := s.Check(t.Context(), testTenant)

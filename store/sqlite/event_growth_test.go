@@ -14,6 +14,43 @@ import (
 	"github.com/loci-memory/loci/internal/locitest"
 )
 
+// Events of a rare type, or of long ago, are found among as few others in a long log as in a short one.
+func TestRareEventsAreFoundInALongLog(t *testing.T) {
+	tenant := locitest.Tenant(t, "t")
+	fill := func(others int) func() {
+		s := open(t)
+		log := func(n int, typ loci.EventType, from time.Time) {
+			var c loci.Change
+			for i := range n {
+				c.Events = append(c.Events, loci.Event{
+					ID: loci.NewID(), Type: typ, Entity: loci.NewID(), Actor: "a",
+					At: from.Add(time.Duration(i) * time.Second),
+				})
+			}
+			if err := s.Apply(t.Context(), tenant, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Unix(1e9, 0)
+		log(20, "rare", began)
+		log(others, loci.EventUpdated, began.Add(time.Hour))
+		return func() {
+			for range 20 {
+				for _, f := range []loci.EventFilter{{Types: []loci.EventType{"rare"}}, {Until: began.Add(time.Minute)}} {
+					f.Within = []loci.Namespace{{}}
+					if found, _, err := s.Events(t.Context(), tenant, f, loci.Page{}); err != nil || len(found) != 20 {
+						t.Fatalf("%d events, %v", len(found), err)
+					}
+				}
+			}
+		}
+	}
+	few, many := fill(1_000), fill(40_000)
+	few()
+	many()
+	effort.AtMost(t, "a look for rare events in a long log", 3, few, many)
+}
+
 // What a tenant's language models have used is read before each of their calls. How much else the log tells makes no
 // difference.
 func TestChargesAreFoundInALongLog(t *testing.T) {

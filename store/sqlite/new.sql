@@ -230,6 +230,23 @@ CREATE TRIGGER tally_unembedded AFTER DELETE ON vector WHEN NOT EXISTS (SELECT 1
     (SELECT namespace, kind FROM record WHERE n = old.record AND live AND passage_count > 0);
 END;
 
+CREATE TABLE event_span (
+  type      TEXT NOT NULL,
+  block     INTEGER NOT NULL, -- from 1
+  first_seq INTEGER NOT NULL,
+  last_seq  INTEGER NOT NULL,
+  first_at  INTEGER NOT NULL,
+  last_at   INTEGER NOT NULL,
+  PRIMARY KEY (type, block)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER event_block AFTER INSERT ON event WHEN new.seq % 256 = 0 BEGIN
+  INSERT INTO event_span SELECT '', new.seq / 256, min(seq), max(seq), min(occurred_at), max(occurred_at) FROM event
+    WHERE seq > new.seq - 256 AND seq <= new.seq;
+  INSERT INTO event_span SELECT type, new.seq / 256, min(seq), max(seq), min(occurred_at), max(occurred_at) FROM event
+    WHERE seq > new.seq - 256 AND seq <= new.seq AND type <> '' GROUP BY type;
+END;
+
 INSERT INTO holding VALUES (1, 0, 0);
 
 INSERT INTO meta VALUES ('active_space', 0);

@@ -296,7 +296,7 @@ func (s *Store) Count(ctx context.Context, t loci.Tenant, filter loci.Filter) (n
 	space := []any{filter.Space.Model, filter.Space.Dims}
 	c, exact := where(&filter)
 	switch {
-	case counted(&filter):
+	case page.Kept(&filter):
 		query, args := keptCount(&filter)
 		err = f.counting(ctx, &filter, query, args, &n)
 	case exact:

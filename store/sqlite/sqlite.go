@@ -321,7 +321,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		}
 		for _, table := range []string{
 			"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space",
-			"tally", "tally_vector", "erasing",
+			"tally", "tally_vector", "erasing", "event_span",
 		} {
 			if err := tx.exec("DELETE FROM " + table); err != nil {
 				return err

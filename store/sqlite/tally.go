@@ -2,11 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/form"
 	"github.com/loci-memory/loci/store/internal/page"
 )
 
@@ -130,15 +130,6 @@ func sorted(filter *loci.Filter, after *page.Record, order loci.Order) (query st
 	c, exact := where(filter)
 	by := c.byTime(after, order == loci.OldestFirst)
 	return "SELECT r.n FROM record r WHERE " + c.String() + " ORDER BY " + by, c.args, exact
-}
-
-// counted reports whether the kept counts answer a filter, except for what has expired.
-func counted(f *loci.Filter) bool {
-	return len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && len(f.Tags) == 0 && f.Where.IsZero() &&
-		len(f.Scopes) == 0 && len(f.Sequences) == 0 && f.MinConfidence == 0 && f.Due.IsZero() && !f.Expired &&
-		!f.Waning && !f.Ended &&
-		f.Since.IsZero() && f.Until.IsZero() &&
-		(f.NotLive || f.At.IsZero()) && (f.Space.IsZero() || len(f.Statuses) == 0)
 }
 
 // keptCount is the query for the counts of what a filter selects, from what is kept: rows
@@ -278,7 +269,7 @@ func (f *file) checkTallies(ctx context.Context, findings []string) ([]string, e
 	if err := f.readRow(ctx, wrongTallies, nil, &wrong); err != nil || wrong == 0 {
 		return findings, err
 	}
-	findings = append(findings, fmt.Sprintf("%d kept counts differ from the records they count; they are counted again", wrong))
+	findings = append(findings, form.TallyFault(int(wrong)))
 	return findings, f.write(ctx, func(t *tx) error {
 		for _, query := range []string{
 			"DELETE FROM erasing", "DELETE FROM tally", "DELETE FROM tally_vector",

@@ -145,6 +145,53 @@ var eventCases = []testCase{
 			b.same(fmt.Sprintf("events of %+v", f), eventIDs(got), want)
 		}
 	}},
+	{"events of rare types and of some time are found in a long log", func(b *bench) {
+		r := random(3)
+		types := []loci.EventType{"rare", "rarer", loci.EventType(strings.Repeat("t", 300)), loci.EventUpdated}
+		var log []loci.Event // newest first
+		for len(log) < 1100 {
+			var c loci.Change
+			for range 1 + r.IntN(90) {
+				n := len(log)
+				typ := types[3]
+				switch {
+				case n%97 == 0:
+					typ = pick(r, types[:3])
+				case n > 512 && n < 700:
+					typ = types[0]
+				}
+				e := event(typ, placed(record(1, ""), pick(r, somePlaces)...))
+				e.At = at(n/10 + r.IntN(30)) // clocks of several servers
+				c.Events = append(c.Events, e)
+				e.Seq = int64(n)
+				log = append([]loci.Event{e}, log...)
+			}
+			b.apply(c)
+		}
+		for range 60 {
+			f := loci.EventFilter{Within: everywhere}
+			if r.IntN(4) > 0 {
+				f.Types = []loci.EventType{pick(r, types[:3]), pick(r, types)}[:1+r.IntN(2)]
+			}
+			if r.IntN(2) > 0 {
+				f.Since = at(r.IntN(160)).Add(time.Duration(r.IntN(2)) * time.Microsecond)
+			}
+			if r.IntN(2) > 0 {
+				f.Until = at(r.IntN(160)).Add(time.Duration(r.IntN(2)) * time.Microsecond)
+			}
+			if r.IntN(3) == 0 {
+				f.Within = []loci.Namespace{pick(r, somePlaces)}
+			}
+			var want []loci.ID
+			for i := range log {
+				if f.Selects(&log[i]) {
+					want = append(want, log[i].ID)
+				}
+			}
+			got := allEvents(b.Context(), b, b.store, b.tenant, f, 3+r.IntN(100))
+			b.same(fmt.Sprintf("events of %+v", f), eventIDs(got), want)
+		}
+	}},
 	{"pages of events lose and double nothing", func(b *bench) {
 		var want []loci.ID
 		for range 31 {

@@ -114,6 +114,7 @@ type Batch struct {
 
 	marks   map[string]loci.Mark // that [Known.Join] has found, by the keys of their namespaces
 	spaced  bool                 // Spaces are all there are
+	tallies Tallies              // as the tenant's row will have them; nil: not known
 	came    map[loci.ID]*coming  // records that came or changed, of which all is at hand
 	named   []Place              // namespaces that readers must learn of
 	ops     Ops
@@ -147,6 +148,12 @@ type Held struct {
 	Passages  int64
 	Text      int64 // bytes of its text and heading; known where what the tenant holds is
 	Data      int64 // of the rest that a quota counts; the same
+
+	// The rest is for the kept counts.
+	Live   bool
+	Status string
+	Bytes  int64   // of its text
+	Spaces []int64 // in which it has vectors
 }
 
 // A Place is a namespace.
@@ -193,10 +200,13 @@ func (b *Batch) Changed(id loci.ID, namespace int64, kind loci.Kind, gone bool) 
 // Begin takes in the state under the tenant's lock, which the transaction has raised.
 func (b *Batch) Begin() {
 	b.State, b.Used = b.Found, b.Found.Held(b.Found.Seq-1)
+	t, _ := b.Found.Tallied(b.Found.Seq - 1)
+	b.tallied(t)
 }
 
 // Finish flushes what is pending and makes sure that the transaction can be told.
 func (b *Batch) Finish() {
+	b.keepTally()
 	b.Flush()
 	b.State.Keep(b.Used)
 	if b.Mark.Seq == 0 { // no event: a line of its own in the list of changes
@@ -260,6 +270,7 @@ func (b *Batch) Active() (s loci.Space) {
 // Forget begins the tenant again, all that was of it being gone.
 func (b *Batch) Forget() {
 	b.Used = &loci.Holding{}
+	b.tallied(Tallies{})
 	st := &b.State
 	st.Name, st.Active, st.Head, st.Floor = "", 0, loci.Hash{}, st.Seq
 	st.ChainStart = 0
@@ -340,6 +351,11 @@ func (b *Batch) PutVectors(vectors []loci.RecordVectors) {
 		if r == nil || r.Version != v.Version || r.Passages != int64(len(v.Vectors.Rows)) {
 			continue
 		}
+		b.tally(r, -1)
+		if space := b.Number(v.Vectors.Space); !slices.Contains(r.Spaces, space) {
+			r.Spaces = append(slices.Clip(r.Spaces), space)
+		}
+		b.tally(r, 1)
 		b.vectors(v.ID, &v.Vectors)
 		b.Changed(v.ID, r.Namespace, r.Kind, false)
 	}

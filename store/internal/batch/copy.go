@@ -27,6 +27,9 @@ func (st *State) TakeHead(t loci.Tenant, head *dump.Head) {
 
 // Took counts rows that were copied into the tenant.
 func (b *Batch) Took(table dump.Table, rows []dump.Row) {
+	if table == dump.Records || table == dump.Vectors {
+		b.tallies = nil // all are counted when they are there
+	}
 	if table != dump.Records || b.Used == nil {
 		return
 	}

@@ -1,6 +1,8 @@
 package batch
 
 import (
+	"slices"
+
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/vector"
 )
@@ -160,6 +162,7 @@ func (b *Batch) apply(c *loci.Change, slots []string) {
 
 func (b *Batch) erase(id loci.ID) {
 	old := b.Records[id]
+	b.tally(old, -1)
 	delete(b.Records, id)
 	if old.Slot != "" {
 		delete(b.Slots, old.Slot)
@@ -204,11 +207,15 @@ func (b *Batch) put(p *loci.Put, slot string) {
 	}
 	old := b.Records[r.ID]
 	text, data := r.Sizes()
-	next := &Held{r.Version, at.N, r.Kind, slot, int64(len(r.Passages)), text, data}
+	next := &Held{
+		Version: r.Version, Namespace: at.N, Kind: r.Kind, Slot: slot, Passages: int64(len(r.Passages)),
+		Text: text, Data: data, Live: r.Live, Status: r.Status, Bytes: int64(len(r.Text)),
+	}
 	if old != nil {
+		b.tally(old, -1)
 		b.ops.Updates = append(b.ops.Updates, Update{Put: p, Slot: slot})
 		if p.SameText {
-			next.Passages, next.Text = old.Passages, old.Text
+			next.Passages, next.Text, next.Bytes, next.Spaces = old.Passages, old.Text, old.Bytes, old.Spaces
 		}
 	} else {
 		b.ops.Records = append(b.ops.Records, NewRecord{r, at.N, slot})
@@ -222,13 +229,14 @@ func (b *Batch) put(p *loci.Put, slot string) {
 	}
 	b.Changed(r.ID, at.N, r.Kind, false)
 	coming := b.comes(p, old != nil)
-	if p.SameText && old != nil {
-		return
-	}
-	for i := range p.Vectors {
+	for i := 0; i < len(p.Vectors) && !(p.SameText && old != nil); i++ {
 		v := &p.Vectors[i]
 		coming.add(v.Space, b.vectors(r.ID, v))
+		if space := b.Number(v.Space); !slices.Contains(next.Spaces, space) {
+			next.Spaces = append(next.Spaces, space)
+		}
 	}
+	b.tally(next, 1)
 }
 
 // vectors stages vectors of a record and returns them as bytes; the first of all choose the active space.

@@ -25,6 +25,7 @@ type Ops struct {
 	Expired   int64     // replies up to this time go, if there is a new one
 	Replies   []NewReply
 	Events    []NewEvent
+	Tallies   []NewTally // what comes to kept counts
 
 	places []*Place // those of Places, which may change until they are written
 }

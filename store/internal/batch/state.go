@@ -32,6 +32,10 @@ type State struct {
 	// not keep it raises Seq alone.
 	Holding loci.Holding
 	HeldSeq int64
+
+	// Tally is what came to the kept counts since the table was written ([State.Tallied]); nil: they are
+	// not known.
+	Tally []byte
 }
 
 // NoHolding is the HeldSeq of a tenant of which nobody has kept what it holds.

@@ -83,3 +83,13 @@ func HoldingFault(kept, held loci.Holding) string {
 	return fmt.Sprintf("the tenant holds %d records of %d bytes, and %d of %d are kept as what it holds; it is measured again",
 		held.Records, held.Bytes, kept.Records, kept.Bytes)
 }
+
+// SpanFault is what a check says of what is kept of blocks of events and is wrong.
+func SpanFault(n int64) string {
+	return fmt.Sprintf("%d kept places of events in their blocks differ from the events; they are looked for again", n)
+}
+
+// TallyFault is what a check says of kept counts that are wrong.
+func TallyFault(n int) string {
+	return fmt.Sprintf("%d kept counts differ from the records they count; they are counted again", n)
+}

@@ -11,6 +11,16 @@ func Count(f *loci.Filter, r *loci.Record, n *loci.Counts) {
 	Add(f, r.Kind, r.Status, part, n)
 }
 
+// Kept reports whether counts that are kept by namespace, kind, state and status answer a filter, except for
+// what has expired.
+func Kept(f *loci.Filter) bool {
+	return len(f.IDs) == 0 && f.Slot == nil && f.Slots.IsZero() && len(f.Tags) == 0 && f.Where.IsZero() &&
+		len(f.Scopes) == 0 && len(f.Sequences) == 0 && f.MinConfidence == 0 && f.Due.IsZero() && !f.Expired &&
+		!f.Waning && !f.Ended &&
+		f.Since.IsZero() && f.Until.IsZero() &&
+		(f.NotLive || f.At.IsZero()) && (f.Space.IsZero() || len(f.Statuses) == 0)
+}
+
 // Add adds a part to what is counted of a filter, and tells the filter's Each of it.
 func Add(f *loci.Filter, kind loci.Kind, status string, part loci.Counts, n *loci.Counts) {
 	n.Records, n.Live, n.Passages = n.Records+part.Records, n.Live+part.Live, n.Passages+part.Passages

@@ -57,29 +57,3 @@ func Walk(
 		after = &Record{CreatedAt: last.CreatedAt, Slot: last.Slot, ID: last.ID}
 	}
 }
-
-// ListEvents fills a page of a list of events, newest first, with those that a filter selects. read returns up to limit
-// events with a number below another, among them all that the filter selects; 0 is no bound.
-func ListEvents(
-	filter *loci.EventFilter, before int64, most int, read func(before int64, limit int) ([]loci.Event, error),
-) (out []loci.Event, next string, err error) {
-	for limit := most + 1; ; limit = min(2*limit, MostRows) {
-		found, err := read(before, limit)
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range found {
-			before = found[i].Seq
-			if !filter.Selects(&found[i]) {
-				continue
-			}
-			if len(out) == most {
-				return out, EventCursor(out[most-1].Seq), nil
-			}
-			out = append(out, found[i])
-		}
-		if len(found) < limit {
-			return out, "", nil
-		}
-	}
-}

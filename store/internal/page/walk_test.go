@@ -1,7 +1,6 @@
 package page
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -72,34 +71,5 @@ func TestListsGoOn(t *testing.T) {
 	}
 	if _, _, err := List(&loci.Page{Limit: -1}, nil); loci.AsError(err).Code != loci.Invalid {
 		t.Errorf("a limit below zero: %v", err)
-	}
-}
-
-// TestListsOfEventsGoOn likewise, where the filter leaves out three of four.
-func TestListsOfEventsGoOn(t *testing.T) {
-	filter := &loci.EventFilter{Within: []loci.Namespace{{}}, Types: []loci.EventType{loci.EventCreated}}
-	for most, goesOn := range map[int]bool{1: true, 24: true, 25: false, 26: false} {
-		read := func(before int64, limit int) (found []loci.Event, err error) {
-			if before == 0 {
-				before = 101
-			}
-			for n := before - 1; n > 0 && len(found) < limit; n-- {
-				e := loci.Event{Seq: n, Type: loci.EventCreated}
-				if n%4 != 0 {
-					e.Type = loci.EventUpdated
-				}
-				found = append(found, e)
-			}
-			return found, nil
-		}
-		out, next, err := ListEvents(filter, 0, most, read)
-		if err != nil || len(out) != min(most, 25) || out[0].Seq != 100 || (next != "") != goesOn {
-			t.Errorf("at most %d: %d events, next %q, %v", most, len(out), next, err)
-		}
-	}
-	broken := func(int64, int) ([]loci.Event, error) { return nil, errors.ErrUnsupported }
-	out, next, err := ListEvents(filter, 0, 1, broken)
-	if out != nil || next != "" || !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a read that fails: %v, %q, %v", out, next, err)
 	}
 }
