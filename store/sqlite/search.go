@@ -417,7 +417,7 @@ func (f *file) follow(
 		return err
 	}
 	changed, args := followed(len(kinds)), append([]any{from}, kinds...)
-	if len(names) == 1 {
+	if len(names) == 1 && !x.HasAbove() {
 		changed += " AND +r.namespace = ?"
 		for n := range names {
 			args = append(args, n)

@@ -55,6 +55,13 @@ func TestStoreWithItsIndexInFiles(t *testing.T) {
 	storetest.Run(t, kept)
 }
 
+// A store in which small shards share an index that is kept is the same.
+func TestStoreWithASharedIndex(t *testing.T) {
+	joined := target(new(sqlite.Options).Shelve(4, 3).Join(2))
+	joined.Indexed = true
+	storetest.Run(t, joined)
+}
+
 func shelving() *sqlite.Options { return new(sqlite.Options).Shelve(1, 3) }
 
 func target(o *sqlite.Options) storetest.Target {
