@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
@@ -28,7 +29,7 @@ import (
 // A groupPlan says which groups there are, and which shards are in none. One that is replaced has another id, in a row of
 // its own.
 type groupPlan struct {
-	Of     string         `json:"of"`    // tells the names of the file: they are others when all was erased
+	Sum    string         `json:"sum"`   // of the rest and of the names of the file
 	Shard  int64          `json:"shard"` // the highest number of a shard then
 	Rest   []int64        `json:"rest"`  // shards up to that which are in no group
 	Groups []index.Joined `json:"groups"`
@@ -72,17 +73,22 @@ func (g *group) touches(f *loci.Filter) bool {
 		})
 }
 
-// within is the condition of what is in the namespaces of a shard, given the column that has their numbers.
+// within is the condition of what is in the namespaces of a shard, given the column that has their numbers. The
+// number decides for each row: to list the namespaces first would cost what all of them do.
 func (s shard) within(column string) (condition string, args []any) {
 	if !s.above {
 		return column + " = ?", []any{s.namespace}
 	}
-	condition = "+" + column + " IN (SELECT n FROM namespace WHERE mark >= ?"
-	args = []any{[]byte(s.mark)}
+	return s.marked("(SELECT mark FROM namespace WHERE n = " + column + ")")
+}
+
+// marked is the condition of a mark that begins with that of a shard above.
+func (s shard) marked(column string) (condition string, args []any) {
+	condition, args = column+" >= ?", []any{[]byte(s.mark)}
 	if end := after([]byte(s.mark)); end != nil {
-		condition, args = condition+" AND mark < ?", append(args, end)
+		condition, args = condition+" AND "+column+" < ?", append(args, end)
 	}
-	return condition + ")", args
+	return condition, args
 }
 
 // planning is what the index knows of the plan, and of the shards that are in groups.
@@ -285,9 +291,13 @@ func (f *file) learn(ctx context.Context, tx *sql.Tx, condition string, args ...
 	})
 }
 
-// planOf is what a plan says of the names of its file.
-func planOf(names loci.NameKey) string {
-	return hex.EncodeToString([]byte(names.Mark(loci.Namespace{"\x00plan"})))
+// sum is what a plan says of itself and the names of its file, which are others when all was erased.
+func (p *groupPlan) sum(names loci.NameKey) string {
+	q := *p
+	q.Sum = ""
+	raw, _ := json.Marshal(q) // of numbers and texts alone
+	sum := sha256.Sum256(append(slices.Clone([]byte(names)), raw...))
+	return hex.EncodeToString(sum[:16])
 }
 
 // readPlan reads the plan of the file; nil: there is none that can be used. A group in which nothing has
@@ -299,8 +309,8 @@ func (f *file) readPlan(ctx context.Context, tx *sql.Tx) (*groupPlan, []*group, 
 		return nil, nil, err
 	}
 	p := new(groupPlan)
-	if raw == nil || json.Unmarshal(raw, p) != nil || p.Of != planOf(names) {
-		return nil, nil, nil // of before the tenant was erased
+	if raw == nil || json.Unmarshal(raw, p) != nil || p.Sum != p.sum(names) {
+		return nil, nil, nil // damaged, or of before the tenant was erased
 	}
 	var groups []*group
 	for _, one := range p.Groups {
@@ -310,7 +320,7 @@ func (f *file) readPlan(ctx context.Context, tx *sql.Tx) (*groupPlan, []*group, 
 		}
 		g := &group{Joined: one, shard: shard{kind: one.Kind, above: true, mark: string(mark)}, names: names,
 			marks: map[string]bool{}}
-		in, args := g.shard.within("n")
+		in, args := g.marked("mark")
 		var key []byte
 		err = tx.QueryRowContext(ctx, "SELECT key FROM namespace WHERE "+in+" AND substr(key, 1, 2) <> x'0000' LIMIT 1", args...).
 			Scan(&key)
@@ -401,7 +411,7 @@ func (f *file) planAll(ctx context.Context, tx *sql.Tx, old *groupPlan) (*groupP
 	if err := tx.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'name_key'").Scan(&names); err != nil {
 		return nil, err
 	}
-	next := &groupPlan{Of: planOf(names), Shard: old.Shard}
+	next := &groupPlan{Shard: old.Shard}
 	var all []index.Small
 	const query = `SELECT h.n, h.kind, s.n, s.mark,
 		coalesce((SELECT sum(searched) FROM tally WHERE namespace = h.namespace AND kind = h.kind AND live), 0),
@@ -422,5 +432,6 @@ func (f *file) planAll(ctx context.Context, tx *sql.Tx, old *groupPlan) (*groupP
 		return nil, err
 	}
 	next.Groups, next.Rest = index.Join(all, old.Groups, f.shelf.join, f.shelf.from)
+	next.Sum = next.sum(names)
 	return next, nil
 }

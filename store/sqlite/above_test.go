@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -150,9 +148,319 @@ func TestSmallShardsShareAKeptIndex(t *testing.T) {
 	if n := len(segments(t, s.path)); n == 0 {
 		t.Error("nothing is kept")
 	}
-	_ = context.Background
-	_ = rand.IntN
-	_ = os.Stat
-	_ = slices.Sort[[]int]
-	_ = strings.Cut
+}
+
+// A search reaches no namespace that it does not cover, wherever the notes lie: in segments that are shared, on the
+// heap, or in shards of their own.
+func TestNobodyFindsWhatOthersSaid(t *testing.T) {
+	t.Parallel()
+	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+	words := map[string]string{}
+	say := func(from, to int) {
+		for n := from; n < to; n++ {
+			for v, at := range []string{"u", "v"} {
+				word := strings.Map(func(r rune) rune { return r%16 + 'a' }, canary(t)) // as one word, like no other
+				words[word] = loci.Namespace{at, fmt.Sprint("n", n)}.String()
+				s.said(2*n+v, 1, "walrus "+word, at, fmt.Sprint("n", n))
+			}
+		}
+	}
+	look := func(what string) {
+		t.Helper()
+		for word, at := range words {
+			for _, text := range []string{word, "walrus"} {
+				for _, f := range []loci.Filter{above(strings.Split(at, "/")...), above(at[:1]), above()} {
+					for _, h := range s.in(text, f) {
+						if !f.Covers(h.Namespace) || !strings.HasPrefix(h.Namespace.String(), f.Within[0].String()) && len(f.Within[0]) > 0 {
+							t.Errorf("%s: a search in %v finds what lies in %v", what, f.Within, h.Namespace)
+						}
+						if got := h.Namespace.String(); text == word && h.Keyword > 0 && got != at {
+							t.Errorf("%s: what was said in %s is found in %s", what, at, got)
+						}
+					}
+				}
+			}
+			if found := s.in(word, above(strings.Split(at, "/")...)); len(found) != 1 {
+				t.Errorf("%s: %d hits in %s; want 1", what, len(found), at)
+			}
+			break // one, as the order of a map has it
+		}
+	}
+	say(0, 30)
+	s.in("walrus", above())
+	look("made")
+	if got := s.groups(); len(got) != 2 {
+		t.Fatalf("groups %v; want two", got)
+	}
+	s = s.reopened()
+	look("mapped")
+	say(30, 34)
+	look("with new namespaces")
+	s = s.equal("in the end")
+	look("mapped again")
+}
+
+// What is erased leaves the segments that namespaces share, earlier versions and all, without a search and while
+// another process has them mapped. No segment has names of namespaces.
+func TestEraseLeavesASharedIndex(t *testing.T) {
+	t.Parallel()
+	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+	for n := range 50 {
+		s.said(n, 1, fmt.Sprintf("walrus number%d", n), "user", fmt.Sprint("secretive", n))
+	}
+	s.said(3, 2, "hidden walrus", "user", "secretive3")
+	s.in("walrus", above())
+	s = s.reopened()
+	other := openJoined(t, s.path)
+	other.in("walrus", above())
+	s.said(3, 3, "edited walrus", "user", "secretive3")
+	for _, text := range []string{"hidden", "number9"} {
+		if len(heldIn(t, s.path, text)) == 0 {
+			t.Fatalf("%q is in no segment", text)
+		}
+	}
+	if found := heldIn(t, s.path, "secretive"); len(found) > 0 {
+		t.Errorf("names of namespaces are in %q", found)
+	}
+	s.gone(3, 3, "user", "secretive3")
+	s.gone(9, 1, "user", "secretive9")
+	s.settle()
+	for _, text := range []string{"hidden", "number9"} {
+		if found := heldIn(t, s.path, text); len(found) > 0 {
+			t.Errorf("%q is still in %q", text, found)
+		}
+	}
+	for _, s := range []joinedStore{s, other} {
+		if hits := s.in("walrus hidden number9", above()); len(hits) != 48 {
+			t.Errorf("%d hits; want 48", len(hits))
+		}
+	}
+	must(t, other.Close())
+	if told, err := s.Warnings(t.Context()); err != nil || len(told) > 0 {
+		t.Errorf("warnings %q, %v", told, err)
+	}
+	s.equal("erased")
+}
+
+func (s joinedStore) gone(n int, version int64, at ...string) {
+	s.t.Helper()
+	c := gone([]loci.ID{{1, byte(n >> 8), byte(n)}}, true)
+	c.Erase[0].Version = version
+	for i := range c.Events {
+		c.Events[i].Namespace = at
+	}
+	must(s.t, s.Apply(s.t.Context(), testTenant, c))
+}
+
+// Whatever changes in between, in this process and in another one, a search finds what it finds without groups: in
+// namespaces that are new, that are empty for a while, and that grow. What was erased is in no file.
+func TestASharedIndexFollowsTheFile(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	dir := t.TempDir()
+	s := openJoined(t, filepath.Join(dir, "x.db"))
+	other := openJoined(t, s.path)
+	type saved struct {
+		at      []string
+		version int64
+		said    []string
+	}
+	live, erased := map[int]*saved{}, [][]byte(nil)
+	for step := range 400 {
+		by := []joinedStore{s, other}[random.IntN(2)]
+		switch n := random.IntN(20); {
+		case n < 10 || len(live) < 20:
+			o := &saved{at: []string{"u", fmt.Sprint("n", random.IntN(12+step/8))}}
+			if n == 0 {
+				o.at = []string{"v", "w", fmt.Sprint("n", random.IntN(9))}
+			}
+			live[step] = o
+			o.version, o.said = 1, append(o.said, canary(t))
+			by.said(step, 1, "walrus of "+o.said[0], o.at...)
+		case n < 13:
+			for n, o := range live {
+				o.version, o.said = o.version+1, append(o.said, canary(t))
+				by.said(n, o.version, "walrus number3 of "+o.said[o.version-1], o.at...)
+				break
+			}
+		case n < 17:
+			for n, o := range live {
+				by.gone(n, o.version, o.at...)
+				for _, word := range o.said {
+					erased = append(erased, []byte(word))
+				}
+				delete(live, n)
+				break
+			}
+		case n < 19:
+			by.in("walrus", scopes()[random.IntN(len(scopes()))])
+		default:
+			must(t, other.Close())
+			s = s.equal(fmt.Sprint("step ", step))
+			other = openJoined(t, s.path)
+		}
+	}
+	if len(s.in("walrus", above())) != len(live) || len(s.groups()) == 0 {
+		t.Errorf("%d notes of %d are found in %d groups", len(s.in("walrus", above())), len(live), len(s.groups()))
+	}
+	must(t, other.Close())
+	s.settle()
+	s = s.equal("in the end")
+	s.settle()
+	if len(erased) < 30 || len(segments(t, s.path)) == 0 {
+		t.Fatalf("%d words are gone, and there are %d segments: nothing is shown", len(erased), len(segments(t, s.path)))
+	}
+	if found := filesWith(t, dir, erased); len(found) > 0 {
+		t.Errorf("of %d erased words %d are left, such as %s", len(erased), len(found), found[0])
+	}
+}
+
+// A namespace of a group that grows large gets an index of its own, and is not searched twice. One that was large
+// when groups were planned is in none.
+func TestWhatGrowsIsSearchedOnce(t *testing.T) {
+	t.Parallel()
+	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+	s.spread(0, 30)
+	for n := 100; n < 130; n++ {
+		s.said(n, 1, "walrus of 4", "u", "large")
+	}
+	s.in("walrus", above("u"))
+	if got := s.groups(); len(got) != 1 || s.opened().search.index.Records(got[0]) != 30 {
+		t.Fatalf("groups %v; want one of 30", got)
+	}
+	for n := 200; n < 230; n++ {
+		s.said(n, 1, "walrus of 3", "u", "n3")
+	}
+	s = s.equal("grown")
+	must(t, s.KeepIndex(t.Context(), testTenant))
+	s = s.equal("kept")
+	if hits := s.in("walrus", above("u")); len(hits) != 90 {
+		t.Errorf("%d hits; want 90", len(hits))
+	}
+	all, _, err := s.opened().manifests(t.Context())
+	must(t, err)
+	if len(all) != 3 {
+		t.Errorf("%d manifests; want three: of the group, of what was large and of what grew", len(all))
+	}
+	for n := 300; n < 303; n++ { // that this process has in its index, and another one has not
+		s.said(n, 1, "walrus of 4", "u", "large")
+	}
+	s.equal("more")
+}
+
+// A pass behind what writes plans groups and keeps their index, so that the first search reads no record. What is
+// damaged, missing or of another plan is made again.
+func TestASharedIndexIsKeptBehindWrites(t *testing.T) {
+	t.Parallel()
+	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+	s.spread(0, 50)
+	if !s.passes() {
+		t.Fatal("no pass is asked for")
+	}
+	if n := s.reads(func() { s.in("walrus", above()) }); n != 0 || len(s.groups()) != 1 {
+		t.Errorf("the first search read %d records, in %d groups", n, len(s.groups()))
+	}
+	s = s.reopened()
+	s.spread(50, 70) // of which the index is kept again
+	must(t, s.KeepIndex(t.Context(), testTenant))
+	s = s.reopened()
+	if n := s.reads(func() { s.in("walrus", above()) }); n != 0 {
+		t.Errorf("the first search of the next process read %d records", n)
+	}
+	const set = "UPDATE meta SET value = CAST(json_set(CAST(value AS TEXT), '%s', 3) AS BLOB) WHERE key = '%s'"
+	manifest := ""
+	must(t, s.opened().readRow(t.Context(), "SELECT key FROM meta WHERE key GLOB 'above:*'", nil, &manifest))
+	for what, harm := range map[string]func(){
+		"a segment is cut":     func() { must(t, os.Truncate(segments(t, s.path)[0], 100)) },
+		"a segment is missing": func() { must(t, os.Remove(segments(t, s.path)[0])) },
+		"another plan": func() {
+			exec1(t, s.path, `UPDATE meta SET value = json_set(CAST(value AS TEXT), '$.groups[0].apart[0]', 3) WHERE key = 'above.plan'`)
+		},
+		"no plan": func() { exec1(t, s.path, "DELETE FROM meta WHERE "+planKeys) },
+		"a plan of other names": func() {
+			exec1(t, s.path, `UPDATE meta SET value = json_set(CAST(value AS TEXT), '$.of', 'x') WHERE key = 'above.plan'`)
+		},
+		"a plan that is none": func() { exec1(t, s.path, "UPDATE meta SET value = x'7b' WHERE key = 'above.plan'") },
+		"a manifest that is none": func() {
+			exec1(t, s.path, "UPDATE meta SET value = x'7b' WHERE key > 'above:' AND key < 'above;'")
+		},
+	} {
+		_ = closed(t, s.keptStore)
+		harm()
+		s = openJoined(t, s.path)
+		s = s.equal(what)
+		if n := s.reads(func() { s.in("walrus", above()) }); n != 0 {
+			t.Errorf("%s: the next process read %d records", what, n)
+		}
+	}
+}
+
+// When all of a tenant is erased, what was planned goes, and what is saved then is found.
+func TestErasedTenantsShareNothing(t *testing.T) {
+	t.Parallel()
+	for _, old := range []bool{false, true} {
+		s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+		s.spread(0, 50)
+		s.in("walrus", above())
+		kept := ""
+		must(t, s.opened().readRow(t.Context(), "SELECT hex(value) FROM meta WHERE key = 'above.plan'", nil, &kept))
+		must(t, s.EraseTenant(t.Context(), testTenant))
+		s.settle()
+		if got := segments(t, s.path); len(got) > 0 {
+			t.Errorf("left: %q", got)
+		}
+		asks(t, s.Store, "SELECT count(*) FROM meta WHERE key GLOB 'above*'", 0)
+		s.spread(0, 5)
+		if old { // one that erases and knows no plans
+			exec1(t, s.path, fmt.Sprintf("INSERT INTO meta VALUES ('above.plan', x'%s'), ('above.id', 5)", kept))
+		}
+		s.spread(5, 9)
+		s = s.equal("new")
+		if hits := s.in("walrus", above("u")); len(hits) != 9 {
+			t.Errorf("%d hits; want 9", len(hits))
+		}
+	}
+}
+
+// A group that is far behind what others wrote is brought up to it beside the searches that do not need it.
+func TestASharedIndexThatIsFarBehind(t *testing.T) {
+	t.Parallel()
+	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+	s.spread(0, 50)
+	s.in("walrus", above())
+	other := openJoined(t, s.path)
+	var much loci.Change
+	for n := 1000; n < 1000+maxFollowed+10; n++ {
+		c := saidIn(n, 1, "walrus of 2", "u", fmt.Sprint("n", n%90))
+		much.Put, much.Events = append(much.Put, c.Put...), append(much.Events, c.Events...)
+	}
+	must(t, other.Apply(t.Context(), testTenant, much))
+	must(t, other.Close())
+	s.in("walrus", above("u", "n3"))
+	if got := s.groups(); len(got) != 0 {
+		t.Errorf("groups %v are brought up to the file by a search that does not need them", got)
+	}
+	s.equal("behind")
+}
+
+// A quick search looks at each namespace by itself, and one that needs room drops a group as it does a shard.
+func TestQuickSearchesBesideASharedIndex(t *testing.T) {
+	t.Parallel()
+	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
+	s.spread(0, 30)
+	s.in("walrus", above())
+	for range 2 {
+		p := loci.Probe{Text: "walrus number3", Quick: true}
+		hits, err := s.Match(t.Context(), testTenant, p, above("u"), 100)
+		if err != nil || len(hits) != 30 {
+			t.Errorf("%d hits, %v; want 30", len(hits), err)
+		}
+		s.in("walrus", above("u"))
+	}
+	x := &s.opened().search
+	x.shed(1 << 30)
+	if len(x.used) != 0 || x.index.HasAbove() {
+		t.Errorf("%d shards are left", len(x.used))
+	}
+	s.equal("shed")
 }

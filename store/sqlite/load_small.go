@@ -133,9 +133,8 @@ func (one *load) part(most int64) (condition string, args []any) {
 	if one.group == nil {
 		return inPart, []any{one.namespace, string(one.key.Kind), one.after, most}
 	}
-	condition, args = "r.n > ? AND +r.kind = ? AND +s.mark >= ?", []any{one.after, string(one.key.Kind), []byte(one.group.mark)}
-	if end := after([]byte(one.group.mark)); end != nil {
-		condition, args = condition+" AND +s.mark < ?", append(args, end)
-	}
+	in, more := one.group.marked("+s.mark")
+	args = append([]any{one.after, string(one.key.Kind)}, more...)
+	condition = "r.n > ? AND +r.kind = ? AND " + in
 	return condition + " AND +" + searchable + " ORDER BY r.n LIMIT +?", append(args, most)
 }

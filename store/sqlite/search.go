@@ -444,7 +444,7 @@ func (f *file) follow(
 		return err
 	}
 	if of != nil {
-		in, more := of.within("r.namespace")
+		in, more := of.marked("+s.mark")
 		changed, args = changed+" AND "+in, append(args, more...)
 	}
 	_, _, _, err = f.take(ctx, tx, x, changed+" AND "+searchable, math.MaxInt64, args...)
