@@ -344,6 +344,32 @@ func (f *file) readPlan(ctx context.Context, tx *sql.Tx) (*groupPlan, []*group, 
 	return p, groups, nil
 }
 
+// dropUnplanned takes out the manifests of groups that are planned no more, and returns the others.
+func (f *file) dropUnplanned(ctx context.Context, all []manifest) (left []manifest, err error) {
+	if !slices.ContainsFunc(all, func(m manifest) bool { return m.shard.above }) {
+		return all, nil
+	}
+	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := f.readPlan(ctx, tx)
+	if err = errors.Join(err, endRead(tx)); err != nil || p == nil { // it will be planned again, mostly the same
+		return all, err
+	}
+	for _, m := range all {
+		one := index.Joined{Mark: hex.EncodeToString([]byte(m.shard.mark)), Kind: m.shard.kind}
+		if !m.shard.above || slices.ContainsFunc(p.Groups, func(g index.Joined) bool {
+			return g.Mark == one.Mark && g.Kind == one.Kind
+		}) {
+			left = append(left, m)
+		} else if err := f.dropManifest(ctx, &m); err != nil { // its segments are strays
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
 // makePlan plans the groups, if it is time. What goes wrong is no failure of a search, which goes on without.
 func (f *file) makePlan(ctx context.Context) {
 	if err := f.replan(context.WithoutCancel(ctx), new(int64)); err != nil && !errors.Is(err, errMoved) {

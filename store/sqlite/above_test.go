@@ -342,6 +342,16 @@ func TestWhatGrowsIsSearchedOnce(t *testing.T) {
 	if len(all) != 3 {
 		t.Errorf("%d manifests; want three: of the group, of what was large and of what grew", len(all))
 	}
+	other := openJoined(t, s.path)
+	other.said(250, 1, "walrus of 6", "u", "n4") // in the group, while one namespace is known by name
+	must(t, other.Close())
+	if hits := s.in("walrus", above("u")); len(hits) != 91 {
+		t.Errorf("%d hits; want 91", len(hits))
+	}
+	_ = closed(t, s.keptStore)
+	exec1(t, s.path, "DELETE FROM meta WHERE "+planKeys)
+	s = openJoined(t, s.path)
+	s = s.equal("planned again, without what grew")
 	for n := 300; n < 303; n++ { // that this process has in its index, and another one has not
 		s.said(n, 1, "walrus of 4", "u", "large")
 	}
@@ -393,74 +403,4 @@ func TestASharedIndexIsKeptBehindWrites(t *testing.T) {
 			t.Errorf("%s: the next process read %d records", what, n)
 		}
 	}
-}
-
-// When all of a tenant is erased, what was planned goes, and what is saved then is found.
-func TestErasedTenantsShareNothing(t *testing.T) {
-	t.Parallel()
-	for _, old := range []bool{false, true} {
-		s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
-		s.spread(0, 50)
-		s.in("walrus", above())
-		kept := ""
-		must(t, s.opened().readRow(t.Context(), "SELECT hex(value) FROM meta WHERE key = 'above.plan'", nil, &kept))
-		must(t, s.EraseTenant(t.Context(), testTenant))
-		s.settle()
-		if got := segments(t, s.path); len(got) > 0 {
-			t.Errorf("left: %q", got)
-		}
-		asks(t, s.Store, "SELECT count(*) FROM meta WHERE key GLOB 'above*'", 0)
-		s.spread(0, 5)
-		if old { // one that erases and knows no plans
-			exec1(t, s.path, fmt.Sprintf("INSERT INTO meta VALUES ('above.plan', x'%s'), ('above.id', 5)", kept))
-		}
-		s.spread(5, 9)
-		s = s.equal("new")
-		if hits := s.in("walrus", above("u")); len(hits) != 9 {
-			t.Errorf("%d hits; want 9", len(hits))
-		}
-	}
-}
-
-// A group that is far behind what others wrote is brought up to it beside the searches that do not need it.
-func TestASharedIndexThatIsFarBehind(t *testing.T) {
-	t.Parallel()
-	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
-	s.spread(0, 50)
-	s.in("walrus", above())
-	other := openJoined(t, s.path)
-	var much loci.Change
-	for n := 1000; n < 1000+maxFollowed+10; n++ {
-		c := saidIn(n, 1, "walrus of 2", "u", fmt.Sprint("n", n%90))
-		much.Put, much.Events = append(much.Put, c.Put...), append(much.Events, c.Events...)
-	}
-	must(t, other.Apply(t.Context(), testTenant, much))
-	must(t, other.Close())
-	s.in("walrus", above("u", "n3"))
-	if got := s.groups(); len(got) != 0 {
-		t.Errorf("groups %v are brought up to the file by a search that does not need them", got)
-	}
-	s.equal("behind")
-}
-
-// A quick search looks at each namespace by itself, and one that needs room drops a group as it does a shard.
-func TestQuickSearchesBesideASharedIndex(t *testing.T) {
-	t.Parallel()
-	s := openJoined(t, filepath.Join(t.TempDir(), "x.db"))
-	s.spread(0, 30)
-	s.in("walrus", above())
-	for range 2 {
-		p := loci.Probe{Text: "walrus number3", Quick: true}
-		hits, err := s.Match(t.Context(), testTenant, p, above("u"), 100)
-		if err != nil || len(hits) != 30 {
-			t.Errorf("%d hits, %v; want 30", len(hits), err)
-		}
-		s.in("walrus", above("u"))
-	}
-	x := &s.opened().search
-	x.shed(1 << 30)
-	if len(x.used) != 0 || x.index.HasAbove() {
-		t.Errorf("%d shards are left", len(x.used))
-	}
-	s.equal("shed")
 }

@@ -155,6 +155,9 @@ func (f *file) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if all, err = f.dropUnplanned(ctx, all); err != nil {
+		return err
+	}
 	marks := map[string]bool{}
 	for i := range all {
 		if err := f.tidyShard(ctx, &all[i], key); err != nil {
