@@ -67,7 +67,7 @@ func above(at ...string) loci.Filter { return loci.Filter{Within: []loci.Namespa
 // scopes are the filters that the tests compare: all, some and one of the namespaces.
 func scopes() []loci.Filter {
 	one := loci.Filter{Within: []loci.Namespace{{"u", "n3"}, {"u", "n5"}}, Exact: true}
-	return []loci.Filter{above(), above("u"), above("u", "n3"), above("v"), one, {Within: []loci.Namespace{{"u"}, {"u", "n1"}}},
+	return []loci.Filter{{Within: []loci.Namespace{{"u"}}, Exact: true}, above(), above("u"), above("u", "n3"), above("v"), one, {Within: []loci.Namespace{{"u"}, {"u", "n1"}}},
 		{Within: []loci.Namespace{{"u"}}, Kinds: []loci.Kind{shelfKind}}, {Within: []loci.Namespace{{}}, Exact: true}}
 }
 
@@ -145,6 +145,16 @@ func TestSmallShardsShareAKeptIndex(t *testing.T) {
 		t.Errorf("the first search read %d records, %d names and has %d shards; want 0, 0 and 1", read, len(x.names), len(x.used))
 	}
 	s = s.equal("mapped")
+	for n := 500; n < 530; n++ {
+		c := saidIn(n, 1, "walrus walrus of 4", "u", fmt.Sprint("n", n%40))
+		c.Put[0].Record.Kind = loci.KindRule
+		must(t, s.Apply(t.Context(), testTenant, c))
+	}
+	s.in("walrus", above())
+	if got := s.groups(); len(got) != 2 {
+		t.Errorf("groups %v; want one of each kind", got)
+	}
+	s = s.equal("of two kinds")
 	if n := len(segments(t, s.path)); n == 0 {
 		t.Error("nothing is kept")
 	}
