@@ -431,7 +431,7 @@ func (t *tx) putPlan(old int64, raw []byte) error {
 		raw, 1+rand.Int64N(math.MaxInt64-1))
 }
 
-// planAll plans anew.
+// planAll plans what is there now.
 func (f *file) planAll(ctx context.Context, tx *sql.Tx, old *groupPlan) (*groupPlan, error) {
 	var names []byte
 	if err := tx.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'name_key'").Scan(&names); err != nil {

@@ -21,7 +21,7 @@ type searchIndex struct {
 	mu     sync.RWMutex
 	index  *index.Index
 	seq    int64                       // the state of the file the index shows
-	known  index.Keys                  // every shard of the file, but for those that are in a group
+	known  index.Keys                  // every shard of the file, except those that are in a group
 	names  map[int64]string            // namespace number → key
 	number map[string]int64            // key → namespace number
 	named  int64                       // the count of names as of which that holds

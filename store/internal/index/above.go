@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A shard above holds the records of one kind in all namespaces from one on, but for those that are apart. It may
+// A shard above holds the records of one kind in all namespaces from one on, except those that are apart. It may
 // have segments, so that a search of a process that has just begun looks at many namespaces in one pass (docs/adr/0190).
 //
 // A search looks into it if its filter reaches all that it holds, and never else: so nothing in it is to be passed
@@ -64,7 +64,7 @@ func (x *Index) isMember(key Key) bool {
 	return slices.ContainsFunc(x.above, func(s *shard) bool { return s.holds(key) })
 }
 
-// arrange tells anew which shards are held by one above, too.
+// arrange tells again which shards are held by one above, too.
 func (x *Index) arrange() {
 	x.changed = stamps.Add(1)
 	x.keys, x.members = Keys{}, Keys{}
@@ -155,4 +155,13 @@ func (s *search) placed(sh *scoring, entry uint32) loci.Namespace {
 		return sh.shard.namespace
 	}
 	return n
+}
+
+// placeIn is the number of a namespace in such bytes; 0: there is none.
+func placeIn(b []byte) uint32 {
+	d := decoder{b, true}
+	if d.number()&restPlace == 0 {
+		return 0
+	}
+	return uint32(d.number())
 }

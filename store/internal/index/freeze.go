@@ -464,15 +464,6 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// placeIn is the number of a namespace in such bytes; 0: there is none.
-func placeIn(b []byte) uint32 {
-	d := decoder{b, true}
-	if d.number()&restPlace == 0 {
-		return 0
-	}
-	return uint32(d.number())
-}
-
 // readRest fills in a record, as far as the bytes go.
 func readRest(b []byte, r *loci.Record) {
 	d := decoder{b, true}
