@@ -227,11 +227,13 @@ func (t *tx) putReply(c *loci.Change) error {
 type shard struct {
 	namespace int64
 	kind      loci.Kind
+	above     bool   // all namespaces whose marks begin with one: see [groupPlan]
+	mark      string // that one
 }
 
 // putShard makes a record's shard known to those who search.
 func (t *tx) putShard(r *loci.Record, namespace int64) error {
-	s := shard{namespace, r.Kind}
+	s := shard{namespace: namespace, kind: r.Kind}
 	if len(r.Passages) == 0 || t.shards[s] {
 		return nil
 	}

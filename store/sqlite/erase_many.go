@@ -216,7 +216,7 @@ func (e *erasableRows) take(row lentRow) bool {
 	}
 	e.g.counts.record(n.n, e.at, passages.n, text.n, beside.n)
 	e.g.numbers = append(e.g.numbers, n.n)
-	e.g.found[i] = erasable{n.n, version.n, namespace.n, shard{namespace.n, loci.Kind(e.at.kind)}}
+	e.g.found[i] = erasable{n.n, version.n, namespace.n, shard{namespace: namespace.n, kind: loci.Kind(e.at.kind)}}
 	return true
 }
 

@@ -108,6 +108,7 @@ func newFile(s *Store, t loci.Tenant) *file {
 		committed: make(chan struct{}, 1), mergerDone: make(chan struct{}),
 	}
 	f.search.budget, f.reading = s.budget, s.reading
+	f.search.placed.read = f.placeNamed
 	f.pool, f.numbers = s.pool, &s.numbers
 	f.meter, f.search.meter = &s.meter, &s.meter
 	f.beginLoading(s.loaders)

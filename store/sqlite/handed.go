@@ -33,6 +33,7 @@ type handed struct {
 	namespace int64        // that it left for good
 	record    *loci.Record // as it came; nil: it left
 	number    int64        // of its row; 0: not known
+	place     int64        // of its namespace; 0: not known
 	vectors   []coded
 }
 
@@ -184,7 +185,7 @@ func (x *searchIndex) takeIn(batches []handedBatch) {
 					codes = form.SplitVectors(v.data, v.space.Dims)
 				}
 			}
-			x.index.UpsertNumbered(h.record, codes, h.number)
+			x.index.UpsertPlaced(h.record, codes, h.number, h.place)
 		}
 		x.seq, x.grown = b.seq, x.grown+len(b.records)
 	}
@@ -194,10 +195,10 @@ func (x *searchIndex) takeIn(batches []handedBatch) {
 func (x *searchIndex) knows(b handedBatch) bool {
 	for _, h := range b.records {
 		if h.record == nil {
-			if _, known := x.names[h.namespace]; !known {
+			if _, known := x.names[h.namespace]; !known && len(x.groups) == 0 {
 				return false
 			}
-		} else if len(h.record.Passages) > 0 && !x.known.Has(index.KeyOf(h.record)) {
+		} else if len(h.record.Passages) > 0 && !x.knowsShard(index.KeyOf(h.record), h.place) {
 			return false
 		}
 	}
@@ -235,5 +236,6 @@ func (t *tx) handPut(p *loci.Put, number int64, vectors []coded) {
 		return // its text and vectors are in the file alone
 	}
 	t.unhanded--
-	t.handed = append(t.handed, handed{record: stored(r), number: number, vectors: vectors})
+	place := t.places[r.Namespace.Key()].n
+	t.handed = append(t.handed, handed{record: stored(r), number: number, place: place, vectors: vectors})
 }

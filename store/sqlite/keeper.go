@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,11 +39,12 @@ type keeper struct {
 	err     error         // of the last pass
 	done    chan struct{} // closed when no pass is under way
 
-	left   atomic.Bool // the pass under way is to leave the file to others
-	looked int64       // up to which state of the file all is kept; the pass's own
-	turns  chan struct{}
-	ctx    context.Context
-	cancel context.CancelFunc
+	left    atomic.Bool // the pass under way is to leave the file to others
+	looked  int64       // up to which state of the file all is kept; the pass's own
+	planned int64       // the highest number of a shard when it planned
+	turns   chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
 
 	part func(index.Key) // unless nil: called before each part, by tests
 }
@@ -206,6 +208,9 @@ func (f *file) keepNow(all bool) error {
 	if err != nil || seq == k.looked {
 		return err
 	}
+	if err := f.replan(k.ctx, &k.planned); err != nil {
+		return err
+	}
 	due, space, err := f.behind(k.ctx)
 	if err != nil {
 		return err
@@ -221,7 +226,7 @@ func (f *file) keepNow(all bool) error {
 	}
 	passed := 0
 	for _, s := range due {
-		if !all && f.search.has(index.Key{Namespace: s.name, Kind: s.kind}) {
+		if !all && f.search.has(s.key) {
 			passed++
 			continue
 		}
@@ -245,7 +250,8 @@ func (x *searchIndex) has(key index.Key) bool {
 // A behindShard is one of which much is not in the index that is kept.
 type behindShard struct {
 	shard
-	name     string // key of its namespace
+	key      index.Key
+	group    *group // of a shard above
 	searched int64  // records, by the kept counts
 }
 
@@ -270,12 +276,19 @@ func (f *file) behind(ctx context.Context) (due []behindShard, space loci.Space,
 		var s behindShard
 		var name []byte
 		err := rows.Scan(&s.namespace, &s.kind, &name, &s.searched)
-		s.name = string(name)
+		s.key = index.Key{Namespace: string(name), Kind: s.kind}
 		large = append(large, s)
 		return err
 	})
 	if err != nil {
 		return nil, space, err
+	}
+	_, groups, err := f.readPlan(ctx, tx)
+	if err != nil {
+		return nil, space, err
+	}
+	for _, g := range groups {
+		large = append(large, behindShard{shard: g.shard, key: g.key, group: g})
 	}
 	for _, s := range large {
 		m, _, err := manifestOf(ctx, tx, s.shard)
@@ -283,6 +296,9 @@ func (f *file) behind(ctx context.Context) (due []behindShard, space loci.Space,
 			return nil, space, err
 		}
 		late := !m.follows(space, &now) || m.Upto > 0
+		if s.group != nil {
+			late, s.searched = late || !slices.Equal(m.Apart, s.group.Apart), int64(m.Held)
+		}
 		if !late && m.Last > 0 {
 			if late, err = f.grown(ctx, tx, &s, m.Last); err != nil {
 				return nil, space, err
@@ -301,19 +317,18 @@ func (f *file) grown(ctx context.Context, tx *sql.Tx, s *behindShard, last int64
 	much := min(int64(f.shelf.book/4), s.searched/8)
 	much = max(much, int64(f.shelf.from+1)/2)
 	var records, bytes int64
-	const came = "SELECT count(*), coalesce(sum(l), 0) FROM (SELECT octet_length(r.text) AS l FROM record r WHERE " +
-		inShard + " AND " + searchable + " AND r.n > ? LIMIT +?)"
-	err := tx.QueryRowContext(ctx, came, s.namespace, string(s.kind), last, much).Scan(&records, &bytes)
+	in, args := s.within("r.namespace")
+	came := "SELECT count(*), coalesce(sum(l), 0) FROM (SELECT octet_length(r.text) AS l FROM record r WHERE " +
+		in + " AND r.kind = ? AND " + searchable + " AND r.n > ? LIMIT +?)"
+	err := tx.QueryRowContext(ctx, came, append(args, string(s.kind), last, much)...).Scan(&records, &bytes)
 	return records >= much || bytes >= keptBytes, err
 }
 
 // keepShard loads a shard for the folder alone.
 func (f *file) keepShard(ctx context.Context, s behindShard, space loci.Space) error {
 	x := &f.search
-	one := &load{
-		key: index.Key{Namespace: s.name, Kind: s.kind}, namespace: s.namespace, index: index.New(space), apart: true,
-	}
-	one.index.AddShard(one.key)
+	one := &load{key: s.key, namespace: s.namespace, group: s.group, apart: true}
+	one.index = one.empty(space)
 	defer func() { one.release(x) }()
 	for !one.whole {
 		if f.keeper.left.Load() {

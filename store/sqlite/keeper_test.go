@@ -166,8 +166,7 @@ func TestALoadHoldsLittleOfLargeNotes(t *testing.T) {
 	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
 	s.fill(0, 15)
 	f, of := s.opened(), s.shard()
-	key := index.Key{Namespace: of.name, Kind: of.kind}
-	one := &load{key: key, namespace: of.namespace, index: index.New(shelfSpace)}
+	one := &load{key: of.key, namespace: of.namespace, index: index.New(shelfSpace)}
 	one.index.AddShard(one.key)
 	defer one.release(&f.search)
 	must(t, f.readApart(t.Context(), one))
@@ -189,8 +188,8 @@ func TestALoadHoldsLittleOfLargeNotes(t *testing.T) {
 func (s keptStore) shard() (b behindShard) {
 	s.t.Helper()
 	f := s.opened()
-	b.kind, b.name = shelfKind, shelfPlace().Key()
-	must(s.t, f.readRow(s.t.Context(), "SELECT n FROM namespace WHERE key = ?", []any{[]byte(b.name)}, &b.namespace))
+	b.kind, b.key = shelfKind, index.Key{Namespace: shelfPlace().Key(), Kind: shelfKind}
+	must(s.t, f.readRow(s.t.Context(), "SELECT n FROM namespace WHERE key = ?", []any{[]byte(b.key.Namespace)}, &b.namespace))
 	return b
 }
 

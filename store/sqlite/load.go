@@ -34,6 +34,7 @@ type ticket = aside.Ticket[*load]
 type load struct {
 	key       index.Key
 	namespace int64
+	group     *group // of a shard above
 
 	index *index.Index
 	seq   int64 // the state of the file from which on it must follow
@@ -67,8 +68,8 @@ func (f *file) beginLoading(turns chan struct{}) {
 func (f *file) join(keys []index.Key) ticket {
 	x := &f.search
 	need := x.loading.Join(keys, x.index.HasShard, func(key index.Key) *load {
-		one := &load{key: key, namespace: x.number[key.Namespace], index: index.New(x.index.Space())}
-		one.index.AddShard(key)
+		one := x.loadOf(key)
+		one.index = one.empty(x.index.Space())
 		return one
 	})
 	if need.Waits() {
@@ -180,8 +181,7 @@ func (f *file) readParts(ctx context.Context, batch []*asked) (first, last, whol
 // readPart reads the next part of a load.
 func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileState) error {
 	if one.begun && one.seq < max(now.floor, now.dropped) { // too far behind to go on
-		one.index.DropShard(one.key)
-		one.index.AddShard(one.key)
+		one.index = one.empty(one.index.Space())
 		one.begun, one.whole, one.after, one.read = false, false, 0, 0
 	}
 	if !one.begun {
@@ -195,8 +195,8 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 	}
 	if !one.whole {
 		most := int64(min(loadRecords, f.shelf.book))
-		args := []any{one.namespace, string(one.key.Kind), one.after, most}
-		n, last, full, err := f.take(ctx, tx, one.index, inPart, loadBytes, args...)
+		condition, args := one.part(most)
+		n, last, full, err := f.take(ctx, tx, one.index, condition, loadBytes, args...)
 		if err != nil {
 			return err
 		}
@@ -204,8 +204,10 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 		one.after = last
 		one.whole = n < most && !full
 		if !one.whole && one.of == 0 {
-			const searched = "SELECT coalesce(sum(searched), 0) FROM tally WHERE namespace = ? AND kind = ?"
-			if err := tx.QueryRowContext(ctx, searched, one.namespace, string(one.key.Kind)).Scan(&one.of); err != nil {
+			in, args := one.shard().within("namespace")
+			searched := "SELECT coalesce(sum(searched), 0) FROM tally WHERE kind = ? AND " + in
+			args = append([]any{string(one.key.Kind)}, args...)
+			if err := tx.QueryRowContext(ctx, searched, args...).Scan(&one.of); err != nil {
 				return err
 			}
 		}
@@ -242,14 +244,15 @@ func (f *file) take(
 	batch := make([]loaded, 0, 256)
 	var bytesRead int64
 	var data sql.RawBytes
-	scan := newRecordScan(&data, &last)
+	var place int64
+	scan := newRecordScan(&data, &last, &place)
 	err = eachRow(ctx, tx, taken(condition), append([]any{space.Model, space.Dims}, args...),
 		func(rows *sql.Rows) error {
 			r, err := scan.record(rows)
 			if err != nil {
 				return err
 			}
-			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims), last})
+			batch = append(batch, loaded{r, form.SplitVectors(bytes.Clone(data), space.Dims), last, place})
 			if len(batch) == cap(batch) {
 				read <- batch
 				batch = make([]loaded, 0, 256)
@@ -277,12 +280,13 @@ type loaded struct {
 	record loci.Record
 	codes  [][]byte
 	number int64
+	place  int64 // of its namespace
 }
 
 func upsertAll(x *index.Index, batch []loaded) error {
 	for i := range batch {
 		aside.Breathe(i)
-		x.UpsertNumbered(&batch[i].record, batch[i].codes, batch[i].number)
+		x.UpsertPlaced(&batch[i].record, batch[i].codes, batch[i].number, batch[i].place)
 	}
 	return nil
 }
@@ -292,14 +296,17 @@ var errEnough = errors.New("enough is read")
 
 // taken is the query for records with their vectors in a space, and their numbers.
 func taken(condition string) string {
-	return "SELECT " + recordColumns + `, v.data, r.n FROM record r JOIN namespace s ON s.n = r.namespace
+	return "SELECT " + recordColumns + `, v.data, r.n, r.namespace FROM record r JOIN namespace s ON s.n = r.namespace
 		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
 }
 
 // followOne takes in what changed of a shard that is read.
 func (f *file) followOne(ctx context.Context, tx *sql.Tx, one *load) error {
-	names := map[int64]string{one.namespace: one.key.Namespace}
-	return f.follow(ctx, tx, one.index, one.seq, names, []any{string(one.key.Kind)})
+	var names map[int64]string
+	if one.group == nil {
+		names = map[int64]string{one.namespace: one.key.Namespace}
+	}
+	return f.follow(ctx, tx, one.index, one.seq, names, []any{string(one.key.Kind)}, one.group)
 }
 
 // reserve counts what was read. What does not fit is refused, with the size that it has, or
@@ -370,8 +377,8 @@ func (x *searchIndex) detach(key index.Key) {
 	if !x.index.HasShard(key) {
 		return
 	}
-	one := &load{key: key, namespace: x.number[key.Namespace], index: x.index.Detach(key), seq: x.seq,
-		begun: true, whole: true}
+	one := x.loadOf(key)
+	one.index, one.seq, one.begun, one.whole = x.index.Detach(key), x.seq, true, true
 	delete(x.used, key)
 	x.account()
 	one.size = one.index.Bytes()

@@ -128,7 +128,7 @@ func TestManifestsThatSayNothing(t *testing.T) {
 	f, err := s.acquire(t.Context(), testTenant)
 	must(t, err)
 	defer s.release(f)
-	first := &manifest{shard: shard{1, loci.KindFact}}
+	first := &manifest{shard: shard{namespace: 1, kind: loci.KindFact}}
 	next := &manifest{Seq: 7}
 	must(t, f.putManifest(t.Context(), first, next))
 	if err := f.dropManifest(t.Context(), first); err == nil {

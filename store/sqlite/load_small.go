@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/index"
 )
 
@@ -23,7 +24,7 @@ const (
 func (f *file) readSmall(ctx context.Context, tx *sql.Tx, batch []*asked, now *fileState) error {
 	var fresh []*load
 	for _, one := range batch {
-		if !one.Of.begun && one.Of.key.Kind == batch[0].Of.key.Kind {
+		if !one.Of.begun && one.Of.group == nil && one.Of.key.Kind == batch[0].Of.key.Kind {
 			fresh = append(fresh, one.Of)
 		}
 	}
@@ -72,7 +73,7 @@ func smallOf(ctx context.Context, tx *sql.Tx, fresh []*load) (small []*load, err
 	manifests := map[string]bool{}
 	var keys []string
 	for _, one := range fresh {
-		keys = append(keys, quoted(manifestKey(shard{one.namespace, one.key.Kind})))
+		keys = append(keys, quoted(manifestKey(one.shard())))
 	}
 	kept := "SELECT key FROM meta WHERE key IN (" + strings.Join(keys, ", ") + ")"
 	if err := eachRow(ctx, tx, kept, nil, func(rows *sql.Rows) error {
@@ -86,7 +87,7 @@ func smallOf(ctx context.Context, tx *sql.Tx, fresh []*load) (small []*load, err
 	sum := int64(0)
 	for _, one := range fresh {
 		n := records[one.namespace]
-		if n > smallShard || sum+n > loadRecords || manifests[manifestKey(shard{one.namespace, one.key.Kind})] {
+		if n > smallShard || sum+n > loadRecords || manifests[manifestKey(one.shard())] {
 			continue
 		}
 		sum += n
@@ -107,3 +108,33 @@ func numbersOf(loads []*load) string {
 // quoted is a text in a statement. A value that is bound makes SQLite prepare the statement
 // again when an index is for some values alone.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+func (one *load) shard() shard {
+	if one.group != nil {
+		return one.group.shard
+	}
+	return shard{namespace: one.namespace, kind: one.key.Kind}
+}
+
+// empty is an index of what is to be loaded, with nothing in it.
+func (one *load) empty(space loci.Space) *index.Index {
+	x := index.New(space)
+	if one.group != nil {
+		x.AddAbove(one.key, one.group.leavesOut())
+	} else {
+		x.AddShard(one.key)
+	}
+	return x
+}
+
+// part is the condition of the next records of a load. Those of a group are read in the order of their numbers,
+// since to look for each of its namespaces costs more than to pass over what others have.
+func (one *load) part(most int64) (condition string, args []any) {
+	if one.group == nil {
+		return inPart, []any{one.namespace, string(one.key.Kind), one.after, most}
+	}
+	in, more := one.group.marked("+s.mark")
+	args = append([]any{one.after, string(one.key.Kind)}, more...)
+	condition = "r.n > ? AND +r.kind = ? AND " + in
+	return condition + " AND +" + searchable + " ORDER BY r.n LIMIT +?", append(args, most)
+}

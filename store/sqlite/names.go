@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loci-memory/loci"
 )
@@ -113,4 +116,47 @@ func after(beginning []byte) []byte {
 		}
 	}
 	return nil
+}
+
+// places remembers namespaces by their numbers. A number never gets another name.
+type places struct {
+	read func(n uint32) (key string, err error)
+
+	mu    sync.Mutex
+	named map[uint32]loci.Namespace
+}
+
+// mostPlaces are remembered: a search tells some dozens.
+const mostPlaces = 4096
+
+func (p *places) tell(n uint32) (loci.Namespace, bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at, known := p.named[n]; known {
+		return at, true, nil
+	}
+	key, err := p.read(n)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && strings.HasPrefix(key, unnamed) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, err
+	}
+	if p.named == nil || len(p.named) >= mostPlaces {
+		p.named = map[uint32]loci.Namespace{}
+	}
+	at := slices.Clip(loci.NamespaceFromKey(key))
+	p.named[n] = at
+	return at, true, nil
+}
+
+func (p *places) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.named = nil
+}
+
+func (f *file) placeNamed(n uint32) (string, error) {
+	var key []byte
+	err := f.readRow(context.Background(), "SELECT key FROM namespace WHERE n = ?", []any{n}, &key)
+	return string(key), err
 }

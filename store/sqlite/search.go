@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,14 +21,15 @@ type searchIndex struct {
 	mu     sync.RWMutex
 	index  *index.Index
 	seq    int64                       // the state of the file the index shows
-	known  index.Keys                  // every shard of the file
+	known  index.Keys                  // every shard of the file, except those that are in a group
 	names  map[int64]string            // namespace number → key
 	number map[string]int64            // key → namespace number
-	last   int64                       // the highest shard number known
 	named  int64                       // the count of names as of which that holds
 	large  map[index.Key]int64         // too large for a quick search, at a state of the file
 	used   map[index.Key]*atomic.Int64 // the shards that are loaded, with when they were searched last
 	scopes index.Scopes                // of which all are loaded
+	placed places
+	planning
 
 	budget    *budget
 	meter     *meter.Meter
@@ -109,6 +109,10 @@ func (f *file) match(ctx context.Context, p loci.Probe, filter loci.Filter, limi
 		var err error
 		need, busy, err = f.bring(ctx, seq, &p, &filter, before.Pins())
 		x.loading.Leave(before)
+		if errors.Is(err, errPlan) {
+			f.makePlan(ctx)
+			continue
+		}
 		if err == nil && (busy != nil || need.Waits()) {
 			err = need.WaitAside(ctx, busy)
 		}
@@ -152,10 +156,16 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 	}
 	now := x.budget.clock.Add(1)
 	x.searched.Store(time.Now().UnixNano())
-	if x.scopes.Served(filter, &x.known, x.index, now) {
+	plain := len(x.groups) == 0 || !p.Quick
+	if plain && x.scopes.Served(filter, &x.known, x.index, now) {
+		x.searchedAbove(filter, now)
 		return true
 	}
-	covered, passed := x.known.Covered(filter), 0
+	covered, lacks := x.covered(filter, p.Quick)
+	if len(lacks) > 0 {
+		return false
+	}
+	passed := 0
 	for _, key := range covered {
 		at := x.used[key]
 		if at == nil {
@@ -167,7 +177,7 @@ func (x *searchIndex) serves(p *loci.Probe, filter *loci.Filter) bool {
 		}
 		at.Store(now)
 	}
-	if passed == 0 {
+	if passed == 0 && plain {
 		x.scopes.Serve(filter, &x.known, x.index, len(covered), now, x.searchedAt)
 	}
 	return true
@@ -195,7 +205,7 @@ func (f *file) bring(
 	ctx context.Context, seq int64, p *loci.Probe, filter *loci.Filter, pinned bool,
 ) (need ticket, busy <-chan struct{}, err error) {
 	x := &f.search
-	far, from, err := f.farBehind(ctx, seq)
+	far, much, from, err := f.farBehind(ctx, seq)
 	if err != nil {
 		return need, nil, err
 	}
@@ -217,6 +227,11 @@ func (f *file) bring(
 			for _, s := range far {
 				x.detach(index.Key{Namespace: x.names[s.namespace], Kind: s.kind})
 			}
+			for _, g := range x.groups {
+				if much {
+					x.detach(g.key)
+				}
+			}
 		}
 	}
 	x.handover.want() // before the state of the file is read, so that nothing is between
@@ -235,7 +250,10 @@ func (f *file) bring(
 	if err := f.advance(ctx, tx, space); err != nil {
 		return need, nil, err
 	}
-	keys := x.known.Covered(filter)
+	keys, err := f.shardsOf(ctx, tx, filter, p.Quick)
+	if err != nil {
+		return need, nil, err
+	}
 	if p.Quick {
 		if keys, err = x.quick(ctx, tx, keys); err != nil {
 			return need, nil, err
@@ -248,18 +266,19 @@ func (f *file) bring(
 const maxFollowed = 1000
 
 // farBehind lists the shards of which more changed than that since the state of the index.
-func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, from int64, err error) {
+// much: of all together.
+func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, much bool, from int64, err error) {
 	x := &f.search
 	x.mu.RLock()
 	from = x.seq
 	x.mu.RUnlock()
 	if from == 0 || from >= seq {
-		return nil, from, nil
+		return nil, false, from, nil
 	}
 	var changed int
 	const few = "SELECT count(*) FROM (SELECT 1 FROM record WHERE seq > ? LIMIT +?)"
 	if err := f.readRow(ctx, few, []any{from, maxFollowed + 1}, &changed); err != nil || changed <= maxFollowed {
-		return nil, from, err
+		return nil, false, from, err
 	}
 	const many = "SELECT namespace, kind FROM record WHERE seq > ? GROUP BY 1, 2 HAVING count(*) > ?"
 	err = f.readRows(ctx, many, []any{from, maxFollowed}, func(rows *sql.Rows) (bool, error) {
@@ -268,7 +287,7 @@ func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, from int6
 		far = append(far, s)
 		return true, err
 	})
-	return far, from, err
+	return far, true, from, err
 }
 
 // fileState is what a reading transaction shows.
@@ -278,14 +297,15 @@ type fileState struct {
 	named   int64 // see [searchIndex.named]
 	dropped int64 // when vectors of the space were removed, though their records stay
 	last    int64 // the highest number of a record
+	planned int64 // see [groupPlan]
 }
 
 func (f *file) state(ctx context.Context, tx *sql.Tx, space loci.Space) (now fileState, err error) {
 	const query = `SELECT (SELECT value FROM meta WHERE key = 'seq'), (SELECT value FROM meta WHERE key = 'erased_floor'),
 		(SELECT value FROM meta WHERE key = 'names'), coalesce((SELECT dropped FROM space WHERE model = ? AND dims = ?), 0),
-		coalesce((SELECT max(n) FROM record), 0)`
+		coalesce((SELECT max(n) FROM record), 0), coalesce((SELECT value FROM meta WHERE key = 'above.id'), 0)`
 	err = tx.QueryRowContext(ctx, query, space.Model, space.Dims).
-		Scan(&now.seq, &now.floor, &now.named, &now.dropped, &now.last)
+		Scan(&now.seq, &now.floor, &now.named, &now.dropped, &now.last, &now.planned)
 	return now, err
 }
 
@@ -313,15 +333,18 @@ func (f *file) advance(ctx context.Context, tx *sql.Tx, space loci.Space) (err e
 	if x.seq < now.floor { // too far behind to follow: what was erased meanwhile is forgotten
 		x.reset(space)
 	}
-	if x.named != now.named { // a name came back, of a shard that is known without one
-		x.known, x.last, x.named = index.Keys{}, 0, now.named
+	if x.last > 0 && x.planned != now.planned {
+		x.reset(space)
 	}
-	if err := x.learnShards(ctx, tx); err != nil {
+	if x.named != now.named { // a name came back, of a shard that is known without one
+		x.known, x.planning, x.named = index.Keys{}, planning{tried: x.tried}, now.named
+	}
+	if err := f.learnShards(ctx, tx, &now); err != nil {
 		return err
 	}
 	if x.seq < now.seq {
 		if len(x.used) > 0 {
-			if err := f.follow(ctx, tx, x.index, x.seq, x.names, x.kinds()); err != nil {
+			if err := f.follow(ctx, tx, x.index, x.seq, x.names, x.kinds(), nil); err != nil {
 				return err
 			}
 		}
@@ -355,29 +378,11 @@ func (x *searchIndex) quick(ctx context.Context, tx *sql.Tx, keys []index.Key) (
 // reset starts with an empty index of a space.
 func (x *searchIndex) reset(space loci.Space) {
 	x.index, x.seq = index.New(space), 0
-	x.known, x.names, x.number, x.last = index.Keys{}, map[int64]string{}, map[string]int64{}, 0
+	x.index.Places = x.placed.tell
+	x.known, x.names, x.number = index.Keys{}, map[int64]string{}, map[string]int64{}
+	x.planning = planning{tried: x.tried}
 	x.large, x.used = map[index.Key]int64{}, map[index.Key]*atomic.Int64{}
 	x.loading.Forget()
-}
-
-func (x *searchIndex) learnShards(ctx context.Context, tx *sql.Tx) error {
-	const query = "SELECT h.n, h.kind, s.n, s.key FROM shard h JOIN namespace s ON s.n = h.namespace WHERE h.n > ? ORDER BY h.n"
-	err := eachRow(ctx, tx, query, []any{x.last}, func(rows *sql.Rows) error {
-		var namespace int64
-		var key []byte
-		var kind string
-		if err := rows.Scan(&x.last, &kind, &namespace, &key); err != nil {
-			return err
-		}
-		if bytes.HasPrefix(key, []byte(unnamed)) { // nothing is there; what goes on to be known helps to remove it
-			return nil
-		}
-		x.names[namespace] = string(key)
-		x.number[string(key)] = namespace
-		x.known.Add(index.Key{Namespace: string(key), Kind: loci.Kind(kind)})
-		return nil
-	})
-	return err
 }
 
 // kinds are those of the shards that are loaded.
@@ -391,9 +396,9 @@ func (x *searchIndex) kinds() (kinds []any) {
 }
 
 // follow takes in what changed of the shards of an index since a state, given the names of
-// their namespaces and their kinds.
+// their namespaces and their kinds. of: those of a group alone.
 func (f *file) follow(
-	ctx context.Context, tx *sql.Tx, x *index.Index, from int64, names map[int64]string, kinds []any,
+	ctx context.Context, tx *sql.Tx, x *index.Index, from int64, names map[int64]string, kinds []any, of *group,
 ) error {
 	err := eachRow(ctx, tx, "SELECT id, namespace FROM erased WHERE seq > ?", []any{from}, func(rows *sql.Rows) error {
 		var raw sql.RawBytes
@@ -401,7 +406,7 @@ func (f *file) follow(
 		if err := rows.Scan(&raw, &namespace); err != nil {
 			return err
 		}
-		if name, known := names[namespace]; known {
+		if name, known := names[namespace]; known || x.HasAbove() {
 			var id loci.ID
 			copy(id[:], raw)
 			x.Remove(name, id)
@@ -412,7 +417,7 @@ func (f *file) follow(
 		return err
 	}
 	changed, args := followed(len(kinds)), append([]any{from}, kinds...)
-	if len(names) == 1 {
+	if len(names) == 1 && !x.HasAbove() {
 		changed += " AND +r.namespace = ?"
 		for n := range names {
 			args = append(args, n)
@@ -427,13 +432,20 @@ func (f *file) follow(
 		if err := rows.Scan(&raw, &namespace, &kind); err != nil {
 			return err
 		}
-		gone := loci.Record{Namespace: loci.NamespaceFromKey(names[namespace]), Kind: loci.Kind(kind)}
+		name, known := names[namespace]
+		gone := loci.Record{Namespace: loci.NamespaceFromKey(name), Kind: loci.Kind(kind)}
 		copy(gone.ID[:], raw)
-		x.Upsert(&gone, nil)
+		if x.Upsert(&gone, nil); !known {
+			x.Remove("", gone.ID)
+		}
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if of != nil {
+		in, more := of.marked("+s.mark")
+		changed, args = changed+" AND "+in, append(args, more...)
 	}
 	_, _, _, err = f.take(ctx, tx, x, changed+" AND "+searchable, math.MaxInt64, args...)
 	return err

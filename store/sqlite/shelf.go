@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -41,6 +42,7 @@ type shelf struct {
 	from int   // see keptFrom
 	book int   // see shelfBook
 	most int64 // see bookBytes
+	join int   // see leastJoined
 	free func(dir string) (bytes int64, known bool)
 
 	mu      sync.Mutex
@@ -56,7 +58,7 @@ type shelf struct {
 
 func (s *shelf) init(path string, o *Options) {
 	s.dir = strings.TrimSuffix(path, ".db") + ".idx"
-	s.book, s.most, s.free = shelfBook, bookBytes, freeBytes
+	s.book, s.most, s.join, s.free = shelfBook, bookBytes, cmp.Or(o.shelfJoin, leastJoined), freeBytes
 	s.from, _ = strconv.Atoi(keptFrom) // a number, whoever sets it
 	if o.shelfFrom > 0 {
 		s.from, s.book = o.shelfFrom, max(1, o.shelfBook)

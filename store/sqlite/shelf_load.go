@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/cores"
-	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/segment"
 )
 
@@ -28,7 +28,7 @@ type shelving struct {
 // can be used. It reports whether they are in: all that there are, or those of a load that
 // did not end, which this one goes on with.
 func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *fileState) (bool, error) {
-	s := shard{one.namespace, one.key.Kind}
+	s := one.shard()
 	m, key, err := manifestOf(ctx, tx, s)
 	if err != nil {
 		return false, err
@@ -36,7 +36,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 	one.shelving.abandon()
 	one.shelving = shelving{shelf: &f.shelf, base: m, key: key, wiped: now.seq}
 	space := one.index.Space()
-	if !m.follows(space, now) {
+	if !m.follows(space, now) || one.group != nil && !slices.Equal(m.Apart, one.group.Apart) {
 		return false, nil
 	}
 	type opened struct {
@@ -49,8 +49,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 		p := &parts[i]
 		p.segment, p.book, p.err = f.shelf.openKept(m.Segments[i], origin(key, s, space))
 	})
-	whole := index.New(space)
-	whole.AddShard(one.key)
+	whole := one.empty(space)
 	for i, p := range parts {
 		if p.err != nil {
 			if !errors.Is(p.err, fs.ErrNotExist) {
@@ -119,7 +118,7 @@ func (f *file) keepBegun(ctx context.Context, one *load) {
 
 // putShelved makes a segment of what is on the heap.
 func (f *file) putShelved(one *load) {
-	from := origin(one.shelving.key, shard{one.namespace, one.key.Kind}, one.index.Space())
+	from := origin(one.shelving.key, one.shard(), one.index.Space())
 	g, b, err := f.shelf.put(one.index.Freeze(one.key, from), from)
 	if err != nil {
 		f.logError("keep a part of the index", err)
@@ -135,6 +134,9 @@ func (f *file) nameShelved(one *load) {
 	m := &manifest{Seq: one.seq, Wiped: one.shelving.wiped, Model: space.Model, Dims: space.Dims}
 	if m.Last = one.last; !one.whole {
 		m.Last, m.Upto = 0, one.after
+	}
+	if one.group != nil {
+		m.Apart, m.Held = one.group.Apart, one.index.Records(one.key)
 	}
 	for _, k := range one.index.Segments(one.key) {
 		m.Segments = append(m.Segments, kept{k.Keeper.(*book).name, k.Keeper.(*book).sum, k.Gone})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type manifest struct {
 	Segments []kept    `json:"segments"`
 	Upto     int64     `json:"upto,omitempty"`  // a load that has not ended got to this record; 0: it ended
 	Last     int64     `json:"last,omitempty"`  // of all records of the file, as of Seq; 0: an older build has made it
+	Apart    []int64   `json:"apart,omitempty"` // namespaces that a shard above leaves out
+	Held     int       `json:"held,omitempty"`  // records of a shard above
 	Begun    []kept    `json:"begun,omitempty"` // what Segments are in the file then: older builds take those for all
 	raw      []byte    // as it is in the file; nil: it is not
 	shard    shard     // that it is of
@@ -38,10 +41,15 @@ type kept struct {
 	Gone []uint32 `json:"gone,omitempty"` // entries that do not count any more
 }
 
-// The keys of manifests lie between these two.
-const manifestKeys = "key > 'index:' AND key < 'index;'"
+// The keys of manifests. Builds that know no shards above do not find theirs, and remove the segments.
+const manifestKeys = "(key > 'index:' AND key < 'index;' OR key > 'above:' AND key < 'above;')"
 
-func manifestKey(s shard) string { return fmt.Sprintf("index:%d:%s", s.namespace, s.kind) }
+func manifestKey(s shard) string {
+	if s.above {
+		return fmt.Sprintf("above:%x:%s", s.mark, s.kind)
+	}
+	return fmt.Sprintf("index:%d:%s", s.namespace, s.kind)
+}
 
 // readManifest makes a manifest of a row; one that says nothing useful names no segment.
 func readManifest(key string, value []byte) (m manifest) {
@@ -53,7 +61,10 @@ func readManifest(key string, value []byte) (m manifest) {
 	}
 	m.raw = value
 	parts := strings.SplitN(key, ":", 3)
-	if len(parts) == 3 {
+	if len(parts) == 3 && parts[0] == "above" {
+		mark, _ := hex.DecodeString(parts[1])
+		m.shard = shard{kind: loci.Kind(parts[2]), above: true, mark: string(mark)}
+	} else if len(parts) == 3 {
 		m.shard.namespace, _ = strconv.ParseInt(parts[1], 10, 64) // no shard has number 0
 		m.shard.kind = loci.Kind(parts[2])
 	}

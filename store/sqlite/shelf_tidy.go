@@ -155,6 +155,9 @@ func (f *file) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if all, err = f.dropUnplanned(ctx, all); err != nil {
+		return err
+	}
 	marks := map[string]bool{}
 	for i := range all {
 		if err := f.tidyShard(ctx, &all[i], key); err != nil {
@@ -285,7 +288,8 @@ func (f *file) erasedIn(
 		h.useless = true
 		return h, seq, nil
 	}
-	err = f.readRows(ctx, "SELECT id FROM erased WHERE seq > ? AND namespace = ?", []any{max(m.Wiped, clean), m.shard.namespace},
+	in, args := m.shard.within("namespace")
+	err = f.readRows(ctx, "SELECT id FROM erased WHERE seq > ? AND "+in, append([]any{max(m.Wiped, clean)}, args...),
 		func(rows *sql.Rows) (bool, error) {
 			var raw sql.RawBytes
 			err := rows.Scan(&raw)
@@ -334,7 +338,7 @@ func (f *file) booksWith(m *manifest, key loci.NameKey, ids []loci.ID) (books ma
 // without makes a segment again without some records; nil: nothing is left.
 func (f *file) without(g *opened, k kept, ids []loci.ID, m *manifest, key loci.NameKey) (*book, error) {
 	from := origin(key, m.shard, m.space())
-	data := index.Without(g.Segment, k.Gone, ids, m.shard.kind, m.space(), from)
+	data := index.Without(g.Segment, k.Gone, ids, index.Key{Kind: m.shard.kind, Above: m.shard.above}, m.space(), from)
 	runtime.KeepAlive(g)
 	if data == nil {
 		return nil, nil

@@ -45,6 +45,7 @@ type Options struct {
 	NoReserve   bool         // keep no room for deleting on a full disk: for copies that go when they were used
 
 	shelfFrom, shelfBook int           // see shelf; for tests
+	shelfJoin            int           // the same
 	keepPause            time.Duration // see keeper; for tests
 }
 
@@ -313,7 +314,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.exec("DELETE FROM meta WHERE " + manifestKeys); err != nil {
+		if err := tx.exec("DELETE FROM meta WHERE " + manifestKeys + " OR " + planKeys); err != nil {
 			return err
 		}
 		if err := tx.exec("INSERT INTO erasing VALUES (1)"); err != nil { // nothing is taken off counts that go, too

@@ -55,6 +55,15 @@ func TestStoreWithItsIndexInFiles(t *testing.T) {
 	storetest.Run(t, kept)
 }
 
+// A store in which small shards share an index that is kept is the same.
+func TestStoreWithASharedIndex(t *testing.T) {
+	joined := target(joining())
+	joined.Indexed = true
+	storetest.Run(t, joined)
+}
+
+func joining() *sqlite.Options { return new(sqlite.Options).Shelve(4, 3).Join(2) }
+
 func shelving() *sqlite.Options { return new(sqlite.Options).Shelve(1, 3) }
 
 func target(o *sqlite.Options) storetest.Target {
@@ -85,6 +94,10 @@ func TestEqualsTheMemoryStore(t *testing.T) {
 	shelved := func(t *testing.T) loci.Store { return openWith(t, filepath.Join(t.TempDir(), "tenants"), shelving()) }
 	t.Run("with its index in files", func(t *testing.T) {
 		storetest.Compare(t, 0, shelved, func(*testing.T) loci.Store { return memory.Open() })
+	})
+	joined := func(t *testing.T) loci.Store { return openWith(t, filepath.Join(t.TempDir(), "tenants"), joining()) }
+	t.Run("with an index that is shared", func(t *testing.T) {
+		storetest.Compare(t, 0, joined, func(*testing.T) loci.Store { return memory.Open() })
 	})
 	storetest.Compare(t, 0, open, func(*testing.T) loci.Store { return memory.Open() })
 }

@@ -351,7 +351,7 @@ func (s *Shelf) without(ctx context.Context, t loci.Tenant, p *pending, m *Image
 		kept.Wiped = p.st.Seq
 		return &kept, nil
 	}
-	data := index.Without(g, k.Gone, held, m.Shard.Kind, m.space(), o)
+	data := index.Without(g, k.Gone, held, index.Key{Kind: m.Shard.Kind}, m.space(), o)
 	runtime.KeepAlive(b)
 	if data == nil {
 		return nil, nil

@@ -16,7 +16,7 @@ func hitsOf(t *testing.T, p loci.Probe, texts ...string) map[string]loci.Hit {
 	t.Helper()
 	space, here := loci.Space{Model: "m", Dims: 4}, loci.Namespace{"u"}
 	x := New(space)
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	for i, text := range texts {
 		x.Upsert(record(i, here, text), [][]byte{vector.Quantize([]float32{1, 0, 0, 0})})
 	}
@@ -177,7 +177,7 @@ func TestASearchIsAboutSomebodyInSoManyPassages(t *testing.T) {
 	s := search{filter: &loci.Filter{}}
 	here := loci.Namespace{"u"}
 	x := New(loci.Space{})
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	add := func(from int, texts ...string) {
 		for i, text := range texts {
 			x.Upsert(record(from+i, here, text), nil)
@@ -207,7 +207,7 @@ func TestLongWordsAreAsRareAsTheirPairs(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
 	x := New(loci.Space{})
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	for i, text := range []string{"我的大学同学", "大学同学", "我的同学", "大学", "walrus"} {
 		x.Upsert(record(i, here, text), nil)
 	}

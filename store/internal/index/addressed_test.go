@@ -74,7 +74,7 @@ func TestWhoSpeaksAsTheRuleSays(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	signed := map[string]int{}
 	for round := range 40 {
 		x := New(space)
@@ -161,7 +161,7 @@ func (r reading) seen(entry uint32) seen {
 func TestWhoSpeaksIsTriedNearHits(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	read := func(texts int, again bool) (words, entries int) {
 		x := New(space)
 		x.AddShard(key)
@@ -220,7 +220,7 @@ func TestNothingIsComparedForSomebodyElse(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
 	x := New(space)
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	for i := range 8 {
 		r := record(i, here, []string{"Hey Ann, how is your walrus?", "The walrus sleeps"}[i%2])
 		r.Sequence, r.Position = "talk", int64(i)
@@ -248,7 +248,7 @@ func TestNothingIsComparedForSomebodyElse(t *testing.T) {
 func TestWhoSpeaksAfterAChange(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	for _, shelved := range []bool{false, true} {
 		x := New(space)
 		x.AddShard(key)

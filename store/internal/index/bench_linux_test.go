@@ -17,7 +17,7 @@ func BenchmarkConversations(b *testing.B) {
 	wide, here := loci.Space{Model: "m", Dims: 256}, loci.Namespace{"u"}
 	random := rand.New(rand.NewPCG(1, 2))
 	x, v := New(wide), make([]float32, wide.Dims)
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	fill := func() {
 		for i := range v {
 			v[i] = float32(random.NormFloat64()) / 16

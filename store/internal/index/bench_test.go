@@ -26,7 +26,7 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		}
 		x := New(wide)
-		x.AddShard(Key{here.Key(), loci.KindFact})
+		x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 		for i := range n {
 			var words []string
 			for range 20 {
@@ -69,7 +69,7 @@ func BenchmarkMatchAbove(b *testing.B) {
 		x := New(wide)
 		for i := range notes {
 			here := above.Child(fmt.Sprintf("n%d", i%spread))
-			if key := (Key{here.Key(), loci.KindFact}); !x.HasShard(key) {
+			if key := (Key{Namespace: here.Key(), Kind: loci.KindFact}); !x.HasShard(key) {
 				x.AddShard(key)
 			}
 			var words []string
@@ -111,7 +111,7 @@ func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		x := New(loci.Space{})
-		x.AddShard(Key{here.Key(), loci.KindFact})
+		x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 		for _, r := range notes {
 			x.Upsert(r, nil)
 		}
@@ -147,7 +147,7 @@ func BenchmarkSyntax(b *testing.B) {
 	here := loci.Namespace{"u"}
 	random := rand.New(rand.NewPCG(1, 2))
 	x := New(loci.Space{})
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	for i := range 100_000 {
 		x.Upsert(record(i, here, prose(random)), nil)
 	}

@@ -15,7 +15,7 @@ import (
 func TestSketchesMakeNoDifference(t *testing.T) {
 	t.Parallel()
 	wide, here := loci.Space{Model: "m", Dims: 256}, loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	random := rand.New(rand.NewPCG(5, 6))
 	var topics [12][]float32
 	near := func(topic int, distance float64) []float32 {

@@ -14,7 +14,7 @@ import (
 // work in that. So after each block was damaged in its turn, searches of what is whole find what they found before.
 func TestDamageLeavesNothingToOtherSearches(t *testing.T) { // alone: others would take what searches work in
 	space, here := loci.Space{Model: "m", Dims: 8}, loci.Namespace{"u"}
-	key, origin := Key{here.Key(), loci.KindFact}, OriginOf([16]byte{1}, loci.Space{Model: "m", Dims: 8})
+	key, origin := Key{Namespace: here.Key(), Kind: loci.KindFact}, OriginOf([16]byte{1}, loci.Space{Model: "m", Dims: 8})
 	const each = 300
 	book := func(first int) []byte {
 		x := New(space)
@@ -80,7 +80,7 @@ func TestDamageLeavesNothingToOtherSearches(t *testing.T) { // alone: others wou
 func TestDamageHoldsNoGathering(t *testing.T) {
 	t.Parallel()
 	x, _ := above(t, 300)
-	kept, origin := Key{loci.Namespace{"u", "kept"}.Key(), loci.KindFact}, OriginOf([16]byte{1}, space)
+	kept, origin := Key{Namespace: loci.Namespace{"u", "kept"}.Key(), Kind: loci.KindFact}, OriginOf([16]byte{1}, space)
 	from := New(space)
 	from.AddShard(kept)
 	r := record(1000, loci.Namespace{"u", "kept"}, "zebra")

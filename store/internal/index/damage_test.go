@@ -16,7 +16,7 @@ import (
 func TestDamageIsSeenBeforeUse(t *testing.T) {
 	t.Parallel()
 	wide, here := loci.Space{Model: "m", Dims: 128}, loci.Namespace{"u"}
-	key, random := Key{here.Key(), loci.KindFact}, rand.New(rand.NewPCG(5, 6))
+	key, random := Key{Namespace: here.Key(), Kind: loci.KindFact}, rand.New(rand.NewPCG(5, 6))
 	x := New(wide)
 	x.AddShard(key)
 	x.sketchFrom = 1

@@ -136,7 +136,7 @@ func (f *freezer) entries() {
 			}
 		}
 		f.data.Entries = append(f.data.Entries, out)
-		f.data.Rests = append(f.data.Rests, appendRest(nil, &e.record))
+		f.data.Rests = append(f.data.Rests, appendRest(nil, &e.record, e.place))
 	}
 	for n, p := range f.passages {
 		p.Sequence = number(p.Sequence)
@@ -198,6 +198,7 @@ func (s *shard) become(fresh *shard) {
 	for _, m := range fresh.segments {
 		m.attach(fresh)
 	}
+	fresh.apart = s.apart
 	*s = *fresh
 	for _, m := range s.segments {
 		m.shard = s
@@ -279,12 +280,12 @@ func (x *Index) merge(key Key, book int, bytes int64) {
 // mergedBytes is up to how much memory small segments are taken back to.
 const mergedBytes = 128 << 20
 
-// Without makes a segment again, of a kind and a space, without the entries that are gone and
+// Without makes a segment again, of a shard and a space, without the entries that are gone and
 // without some records; nil: nothing is left.
 func Without(
-	g *segment.Segment, gone []uint32, ids []loci.ID, kind loci.Kind, space loci.Space, origin segment.Origin,
+	g *segment.Segment, gone []uint32, ids []loci.ID, of Key, space loci.Space, origin segment.Origin,
 ) []byte {
-	key := Key{Kind: kind}
+	key := Key{Kind: of.Kind, Above: of.Above}
 	x := New(space)
 	x.AddShard(key)
 	x.Attach(key, g, nil, gone)
@@ -327,7 +328,7 @@ func (s *shard) put(m *mapped, n uint32, r *loci.Record, name string, renumbered
 	e := entry{record: *r, alive: true, embedded: from.Flags&segment.Embedded != 0, lazy: from.Flags&flagLazy != 0,
 		texted: from.Flags&flagTexted != 0, position: from.Position, speaker: speakerIn(from.Flags),
 		signed: signatureIn(from.Flags), traits: traitsIn(from.Flags),
-		first: uint32(len(s.passages)), passages: from.Passages, number: from.Number}
+		first: uint32(len(s.passages)), passages: from.Passages, number: from.Number, place: m.placeOf(n)}
 	if e.texted {
 		s.texts += keptText(r)
 	}
@@ -392,6 +393,7 @@ const (
 	restDue
 	restUpdated
 	restExpires
+	restPlace // the number of its namespace: see [Index.UpsertPlaced]. It comes first
 )
 
 // texts and times are the fields of a record that a rest has.
@@ -403,8 +405,11 @@ func times(r *loci.Record) []*time.Time {
 	return []*time.Time{&r.EndsAt, &r.DueAt, &r.UpdatedAt, &r.ExpiresAt}
 }
 
-func appendRest(b []byte, r *loci.Record) []byte {
+func appendRest(b []byte, r *loci.Record, place uint32) []byte {
 	mask := uint64(0)
+	if place > 0 {
+		mask |= restPlace
+	}
 	for i, text := range texts(r) {
 		if *text != "" {
 			mask |= restSlot << i
@@ -425,6 +430,9 @@ func appendRest(b []byte, r *loci.Record) []byte {
 		mask |= restDecay
 	}
 	b = binary.AppendUvarint(b, mask)
+	if place > 0 {
+		b = binary.AppendUvarint(b, uint64(place))
+	}
 	for _, text := range texts(r) {
 		if *text != "" {
 			b = appendText(b, *text)
@@ -460,6 +468,9 @@ func appendText(b []byte, text string) []byte {
 func readRest(b []byte, r *loci.Record) {
 	d := decoder{b, true}
 	mask := d.number()
+	if mask&restPlace != 0 {
+		d.number()
+	}
 	for i, text := range texts(r) {
 		if mask&(restSlot<<i) != 0 {
 			*text = d.text()

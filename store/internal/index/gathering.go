@@ -100,7 +100,7 @@ type run struct{ first, entries uint32 }
 // none, and covered are the shards of the search.
 func (x *Index) gather(f *loci.Filter) (g *gathering, covered []Key) {
 	if g = x.gatherings.find(f); g == nil {
-		if covered = x.keys.Covered(f); len(covered) < x.gatherings.least {
+		if covered = x.coveredBy(f); len(covered) < x.gatherings.least {
 			return nil, covered
 		}
 		if g = x.begin(f, covered); g == nil {

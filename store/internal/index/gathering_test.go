@@ -16,7 +16,7 @@ func above(t *testing.T, namespaces int) (x *Index, search func() []loci.Hit) {
 	x = New(space)
 	for i := range namespaces {
 		here := loci.Namespace{"u", fmt.Sprint(i)}
-		x.AddShard(Key{here.Key(), loci.KindFact})
+		x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 		r := record(i, here, "zebra", "river "+fmt.Sprint("word", i%7))
 		x.Upsert(r, codes(r, uint64(i)))
 	}
@@ -83,7 +83,7 @@ func TestFewScopesAreGathered(t *testing.T) {
 	for user := range mostGatherings + 2 {
 		for i := range leastGathered {
 			here := loci.Namespace{fmt.Sprint(user), fmt.Sprint(i)}
-			x.AddShard(Key{here.Key(), loci.KindFact})
+			x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 			x.Upsert(record(user*1000+i, here, "zebra"), nil)
 		}
 	}
@@ -106,7 +106,7 @@ func TestFewScopesAreGathered(t *testing.T) {
 	for range idleSearches + 1 { // who is searched often takes the place of who is not
 		search(mostGatherings + 1)
 	}
-	last := Key{loci.Namespace{fmt.Sprint(mostGatherings + 1), "1"}.Key(), loci.KindFact}
+	last := Key{Namespace: loci.Namespace{fmt.Sprint(mostGatherings + 1), "1"}.Key(), Kind: loci.KindFact}
 	if !x.gatherings.list[mostGatherings-1].scope.covers(last) {
 		t.Error("a scope that is searched often is not gathered")
 	}
@@ -141,7 +141,7 @@ func TestGatheringIsGivenUp(t *testing.T) {
 	plain := x.Bytes()
 	search()
 	for i := range 1500 {
-		x.DropShard(Key{loci.Namespace{"u", fmt.Sprint(i)}.Key(), loci.KindFact})
+		x.DropShard(Key{Namespace: loci.Namespace{"u", fmt.Sprint(i)}.Key(), Kind: loci.KindFact})
 	}
 	if len(x.gatherings.list) != 0 || x.Bytes() > plain/2 {
 		t.Errorf("%d gatherings are kept, %d bytes of %d", len(x.gatherings.list), x.Bytes(), plain)
@@ -156,7 +156,7 @@ func TestLargeShardsAreNotGathered(t *testing.T) {
 	t.Parallel()
 	x, search := above(t, 100)
 	large := loci.Namespace{"u", "large"}
-	x.AddShard(Key{large.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: large.Key(), Kind: loci.KindFact})
 	for i := range mostGathered + 1 {
 		x.Upsert(record(1000+i, large, "zebra"), nil)
 	}

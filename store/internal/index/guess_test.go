@@ -94,7 +94,7 @@ func TestGuessingMakesNoDifference(t *testing.T) {
 func TestGuessesThatFail(t *testing.T) {
 	t.Parallel()
 	x, here := New(space), loci.Namespace{"u"}
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	for i := range 400 {
 		r := record(i, here, fmt.Sprintf("w%d", i%7))
 		if r.Scope = "many"; i%10 == 0 {

@@ -42,7 +42,7 @@ func TestHostileQueries(t *testing.T) {
 	notes, queries := hostileSet(t)
 	x := New(loci.Space{})
 	here := loci.Namespace{"u"}
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	ids := map[loci.ID]int{}
 	for i, text := range notes {
 		r := record(i, here, text)

@@ -38,6 +38,13 @@ type Index struct {
 	keys   Keys  // of the shards
 	size   int64 // see [Index.Bytes]
 
+	// Places tells the namespace of a number: see [Index.UpsertPlaced].
+	Places func(place uint32) (n loci.Namespace, known bool, err error)
+
+	above   []*shard // see [Index.AddAbove]
+	members Keys     // of the shards that one of these holds once more; they are not in keys
+	changed uint64   // a stamp of the shards above
+
 	gatherings *gatherings
 
 	coarseAbove, sketchFrom, skipFrom, readCost, guessFrom int // see the bounds
@@ -71,7 +78,7 @@ func (x *Index) DropShard(key Key) {
 		x.gatherings.leaves(s)
 		x.size -= s.bytes()
 		delete(x.shards, key)
-		x.keys.Remove(key)
+		x.leave(key, s)
 	}
 }
 
@@ -95,14 +102,27 @@ func (x *Index) Upsert(r *loci.Record, codes [][]byte) { x.UpsertNumbered(r, cod
 // UpsertNumbered is Upsert of a record that the store finds by a number, too; what does not fit into 32 bits is not
 // kept. 0: it has none.
 func (x *Index) UpsertNumbered(r *loci.Record, codes [][]byte, number int64) {
-	s := x.shards[KeyOf(r)]
-	if s == nil {
-		return
+	x.UpsertPlaced(r, codes, number, 0)
+}
+
+// UpsertPlaced is UpsertNumbered of a record whose namespace has a number, too, by which a shard above it knows it.
+func (x *Index) UpsertPlaced(r *loci.Record, codes [][]byte, number, place int64) {
+	key := KeyOf(r)
+	if s := x.shards[key]; s != nil {
+		x.upsert(s, r, codes, number, 0)
 	}
+	for _, s := range x.above {
+		if s.holds(key) {
+			x.upsert(s, r, codes, number, fitting(place))
+		}
+	}
+}
+
+func (x *Index) upsert(s *shard, r *loci.Record, codes [][]byte, number int64, place uint32) {
 	x.change(s, func() {
 		s.remove(r.ID)
 		if r.Live && len(r.Passages) > 0 { // without a passage no search finds it
-			s.add(r, codes)
+			s.add(r, codes, place)
 			s.entries[len(s.entries)-1].number = fitting(number)
 		}
 	})
@@ -116,22 +136,36 @@ func fitting(number int64) uint32 {
 	return uint32(number)
 }
 
-// Remove forgets a record of a namespace, of whatever kind it was.
+// Remove forgets a record of a namespace, of whatever kind it was. Shards above forget it wherever it was.
 func (x *Index) Remove(namespace string, id loci.ID) {
-	x.keys.within(namespace, func(key Key) bool {
-		if key.Namespace != namespace {
-			return false
-		}
-		s := x.shards[key]
+	for _, keys := range []*Keys{&x.keys, &x.members} {
+		keys.within(namespace, func(key Key) bool {
+			if key.Namespace != namespace {
+				return false
+			}
+			s := x.shards[key]
+			x.change(s, func() { s.remove(id) })
+			return true
+		})
+	}
+	for _, s := range x.above {
 		x.change(s, func() { s.remove(id) })
-		return true
-	})
+	}
 	retrieval.ForgetStems() // an erased memory's words are not kept there either
 }
 
 // SetExpiry moves the time a record of a shard expires.
 func (x *Index) SetExpiry(key Key, id loci.ID, at time.Time) {
-	if s := x.shards[key]; s != nil {
+	all := []*shard{x.shards[key]}
+	for _, s := range x.above {
+		if s.holds(key) {
+			all = append(all, s)
+		}
+	}
+	for _, s := range all {
+		if s == nil {
+			continue
+		}
 		x.gatherings.changes(s)
 		if n, ok := s.byID[id]; ok {
 			s.entries[n].record.ExpiresAt = at
@@ -157,6 +191,7 @@ type entry struct {
 	sequence uint32           // of the shard; 0: in none
 	position int64            // in the sequence
 	number   uint32           // see [Index.UpsertNumbered]
+	place    uint32           // see [Index.UpsertPlaced]
 }
 
 // A passage is a part of an entry's text: its Length counts the words that are no stop
@@ -169,6 +204,8 @@ type shard struct {
 	namespace loci.Namespace
 	space     loci.Space
 	gathered  bool // from many shards: see [gathering]; it has no key, byID nor namespace
+
+	apart func(namespace string) bool // see [Index.AddAbove]; nil: nothing is
 
 	entries  []entry
 	byID     map[loci.ID]uint32
@@ -207,9 +244,9 @@ func newShard(key Key, space loci.Space) *shard {
 	return s
 }
 
-func (s *shard) add(r *loci.Record, codes [][]byte) {
+func (s *shard) add(r *loci.Record, codes [][]byte, place uint32) {
 	name, position := placeOf(r)
-	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, position: position}
+	e := entry{record: *r, alive: true, embedded: len(codes) > 0 && s.matrix != nil, position: position, place: place}
 	if name != "" {
 		e.speaker, e.signed = speakerOf(r), signatureOf(r)
 	}
@@ -233,7 +270,7 @@ func (s *shard) add(r *loci.Record, codes [][]byte) {
 	}
 	number := uint32(len(s.entries))
 	s.entries = append(s.entries, e)
-	e.sequence = s.join(name, number)
+	e.sequence = s.join(s.inPlace(name, place), number)
 	e.first, e.passages = uint32(len(s.passages)), uint32(len(r.Passages))
 	for i := range r.Passages {
 		p := passage{Entry: number, Row: -1, Sequence: e.sequence}
@@ -328,7 +365,7 @@ func (s *shard) compact() {
 		first := e.first
 		e.first = uint32(len(fresh.passages))
 		fresh.entries = append(fresh.entries, e)
-		e.sequence = fresh.join(s.nameOf(e.sequence), number)
+		e.sequence = fresh.join(s.placedName(e.sequence), number)
 		for n := first; n < first+e.passages; n++ {
 			p := s.passages[n]
 			at := uint32(len(fresh.passages))

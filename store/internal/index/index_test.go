@@ -87,7 +87,7 @@ var kinds = []loci.Kind{loci.KindFact, "item"}
 func keysOf() (keys []Key) {
 	for _, n := range places {
 		for _, kind := range kinds {
-			keys = append(keys, Key{n.Key(), kind})
+			keys = append(keys, Key{Namespace: n.Key(), Kind: kind})
 		}
 	}
 	return keys
@@ -393,7 +393,7 @@ func (c *corpus) compare(t *rapid.T, p loci.Probe, f loci.Filter, limit int, got
 // A record the filter excludes takes no place in the list, however well it fits.
 func TestFilterComesBeforeLimit(t *testing.T) {
 	x := New(space)
-	x.AddShard(Key{loci.Namespace{"u"}.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: loci.Namespace{"u"}.Key(), Kind: loci.KindFact})
 	for i := range 100 {
 		r := record(i, loci.Namespace{"u"}, "zebra zebra zebra")
 		if i == 57 {
@@ -413,7 +413,7 @@ func TestFilterComesBeforeLimit(t *testing.T) {
 // Records without a passage cannot be found, so changing one often costs nothing.
 func TestRecordsWithoutTextTakeNoRoom(t *testing.T) {
 	x := New(space)
-	key := Key{loci.Namespace{"u"}.Key(), loci.KindFact}
+	key := Key{Namespace: loci.Namespace{"u"}.Key(), Kind: loci.KindFact}
 	x.AddShard(key)
 	for range 10_000 {
 		x.Upsert(record(1, loci.Namespace{"u"}), nil)
@@ -441,23 +441,23 @@ func TestKeysFindWhatLiesBelow(t *testing.T) {
 		})).Draw(t, "all")
 		var keys Keys
 		for _, o := range all {
-			keys.Add(Key{o.namespace.Key(), o.kind})
+			keys.Add(Key{Namespace: o.namespace.Key(), Kind: o.kind})
 		}
 		f := loci.Filter{Within: rapid.SliceOfN(namespace, 0, 3).Draw(t, "within"),
 			Exact: rapid.Bool().Draw(t, "exact"), Kinds: rapid.SliceOfN(kind, 0, 2).Draw(t, "kinds")}
 		want := map[Key]bool{}
 		for _, o := range all {
 			if f.Covers(o.namespace) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, o.kind)) {
-				want[Key{o.namespace.Key(), o.kind}] = true
+				want[Key{Namespace: o.namespace.Key(), Kind: o.kind}] = true
 			}
 		}
 		got := keys.Covered(&f)
 		if len(got) != len(want) || !slices.IsSortedFunc(got, Key.compare) {
-			t.Fatalf("covered %q, want %v", got, want)
+			t.Fatalf("covered %v, want %v", got, want)
 		}
 		for _, key := range got {
 			if !want[key] {
-				t.Fatalf("%q is covered", key)
+				t.Fatalf("%v is covered", key)
 			}
 		}
 	})
@@ -467,14 +467,14 @@ func TestKeysFindWhatLiesBelow(t *testing.T) {
 func TestASequenceIsNamedOnce(t *testing.T) {
 	x := New(loci.Space{})
 	n := loci.Namespace{"u"}
-	x.AddShard(Key{n.Key(), ""})
+	x.AddShard(Key{Namespace: n.Key(), Kind: ""})
 	for i := range 3 {
 		r := loci.Record{ID: loci.ID{byte(i)}, Namespace: n, Live: true,
 			Text: "tea", Passages: []loci.Span{{Start: 0, End: 3}},
 			Sequence: strings.Clone("talk"), Position: int64(i)}
 		x.Upsert(&r, nil)
 	}
-	entries := x.shards[Key{n.Key(), ""}].entries
+	entries := x.shards[Key{Namespace: n.Key(), Kind: ""}].entries
 	for _, e := range entries {
 		if e.record.Sequence != "talk" ||
 			unsafe.StringData(e.record.Sequence) != unsafe.StringData(entries[0].record.Sequence) {
@@ -488,7 +488,7 @@ func TestHitsSayHowLongPassagesAre(t *testing.T) {
 	here := loci.Namespace{"u"}
 	for words, want := range map[int]float64{10: 0, 20: 0, 30: 0.5, 40: 1, 60: 1} {
 		x := New(loci.Space{})
-		x.AddShard(Key{here.Key(), loci.KindFact})
+		x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 		x.Upsert(record(1, here, "the and of "+strings.Repeat("w ", words)), nil)
 		hits, err := x.Match(loci.Probe{Text: "w"}, loci.Filter{Within: []loci.Namespace{here}}, 10, nil)
 		if err != nil || len(hits) != 1 || hits[0].Long != want {

@@ -14,10 +14,11 @@ import (
 type Key struct {
 	Namespace string // its Key
 	Kind      loci.Kind
+	Above     bool // of all namespaces from that one on: see [Index.AddAbove]
 }
 
 // KeyOf is the shard a record belongs to.
-func KeyOf(r *loci.Record) Key { return Key{r.Namespace.Key(), r.Kind} }
+func KeyOf(r *loci.Record) Key { return Key{Namespace: r.Namespace.Key(), Kind: r.Kind} }
 
 func (k Key) compare(o Key) int {
 	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(string(k.Kind), string(o.Kind)))
@@ -62,6 +63,9 @@ func (k *Keys) Remove(key Key) {
 		k.stamp = stamps.Add(1)
 	}
 }
+
+// Touch notes that what the keys are a part of has changed.
+func (k *Keys) Touch() { k.stamp = stamps.Add(1) }
 
 // within calls yield, in order, for the keys of a namespace and of those below it, until
 // it returns false.

@@ -26,7 +26,7 @@ func TestManyKeysInAnyOrder(t *testing.T) {
 		for range times {
 			keys = Keys{}
 			for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(users) {
-				keys.Add(Key{loci.Namespace{"user", fmt.Sprint(i)}.Key(), loci.KindFact})
+				keys.Add(Key{Namespace: loci.Namespace{"user", fmt.Sprint(i)}.Key(), Kind: loci.KindFact})
 			}
 		}
 		return ofThread(t) - begun

@@ -331,6 +331,8 @@ func (m *mapped) firstOf(n uint32) uint32 { return m.Entry(n).First }
 
 func (m *mapped) numberOf(n uint32) uint32 { return m.Entry(n).Number }
 
+func (m *mapped) placeOf(n uint32) uint32 { return placeIn(m.Rest(n)) }
+
 func (m *mapped) headerOf(n uint32, room *loci.Record) *loci.Record {
 	tags := room.Tags[:0] // one list for all that a search looks at
 	*room = loci.Record{Tags: tags}
@@ -397,7 +399,8 @@ func (m *mapped) readRecord(n uint32, r *loci.Record) {
 	r.ID, r.Kind, r.Namespace, r.Version = e.ID, m.shard.key.Kind, m.shard.namespace, e.Version
 	r.Live, r.CreatedAt = true, time.UnixMilli(e.Created).UTC()
 	if e.Flags&flagNamed != 0 {
-		r.Sequence, _ = m.Sequence(e.Sequence)
+		name, _ := m.Sequence(e.Sequence)
+		r.Sequence = m.shard.nameIn(name)
 		r.Position = e.Position
 	}
 	readRest(m.Rest(n), r) // a checksum has shown that nothing is wrong with it

@@ -30,7 +30,7 @@ func (x *Index) MatchNumbered(
 		return nil, loci.Errorf(loci.Invalid, "the vector has %d dimensions and its space %d", len(p.Vector), p.Space.Dims)
 	}
 	s := searches.Get().(*search)
-	s.filter, s.load, s.unguessed, s.tell = &f, load, &x.unguessed, tell
+	s.filter, s.load, s.unguessed, s.tell, s.places = &f, load, &x.unguessed, tell, x.Places
 	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
 	hits, err := s.match(x, &p, limit)
 	if err == nil { // else it keeps what it has, as after a panic
@@ -63,6 +63,9 @@ func (s *search) match(x *Index, p *loci.Probe, limit int) ([]loci.Hit, error) {
 	}
 	if _, err := s.gather(p, limit); err != nil {
 		return nil, err
+	}
+	if s.lost != nil {
+		return nil, s.lost
 	}
 	hits, at := s.newestFirst()
 	if p.Texts {
@@ -188,6 +191,15 @@ func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {
 func (s *search) choose(x *Index, p *loci.Probe) {
 	small := func(sh *shard) bool { return !p.Quick || sh.records() <= loci.QuickRecords }
 	var covered []Key
+	if above := x.coveredAbove(s.filter); len(above) > 0 && !p.Quick {
+		for _, sh := range above {
+			s.cover(sh)
+		}
+		for _, key := range x.besides(s.filter, above) {
+			s.cover(x.shards[key])
+		}
+		return
+	}
 	if s.gathering, covered = x.gather(s.filter); s.gathering == nil {
 		s.parts = slices.Grow(s.parts, len(covered)) // most shards have one part
 		for _, key := range covered {
@@ -363,6 +375,8 @@ type search struct {
 	filter    *loci.Filter
 	load      Loader
 	tell      func(hits []loci.Hit, of func(i int) uint32) // see [Index.MatchNumbered]
+	places    func(uint32) (loci.Namespace, bool, error)   // see [Index.Places]
+	lost      error                                        // of these
 	gathering *gathering                                   // in which the small shards are; nil: in none
 	parts     []scoring                                    // of the shards, those of one after another
 	room      loci.Record                                  // for the header of the entry that is looked at
@@ -409,7 +423,7 @@ func (s *search) hit(hits map[place]*loci.Hit, at place) *loci.Hit {
 	e := sh.seen(at.entry)
 	h := s.newHit()
 	*h = loci.Hit{ID: e.id, Version: e.version, CreatedAt: e.created,
-		Namespace: sh.namespaceOf(at.entry), Sequence: sh.shard.nameOf(e.sequence),
+		Namespace: s.namespaceOf(sh, at.entry), Sequence: sh.shard.nameOf(e.sequence),
 		Position: e.position, Speaker: e.speaker, Signer: sh.signer(&e), Traits: e.traits,
 		Long: s.long(), Many: s.many}
 	s.share(sh, &e, h)
@@ -455,11 +469,15 @@ func (s *search) newHit() *loci.Hit {
 }
 
 // namespaceOf is the namespace of an entry.
-func (sh *scoring) namespaceOf(entry uint32) loci.Namespace {
-	if sh.shard.gathered {
+func (s *search) namespaceOf(sh *scoring, entry uint32) loci.Namespace {
+	switch {
+	case sh.shard.key.Above:
+		return s.placed(sh, entry)
+	case sh.shard.gathered:
 		return sh.shard.entries[entry].record.Namespace
+	default:
+		return sh.shard.namespace
 	}
-	return sh.shard.namespace
 }
 
 // share says how much of the query an entry and its sequence hold.

@@ -11,7 +11,7 @@ import (
 func TestNeighboursAreTheNearest(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	x := New(loci.Space{})
 	x.AddShard(key)
 	add := func(position int) {

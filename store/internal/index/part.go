@@ -43,6 +43,7 @@ type part interface {
 	seen(entry uint32) seen
 	firstOf(entry uint32) (passage uint32)
 	numberOf(entry uint32) uint32 // see [Index.UpsertNumbered]
+	placeOf(entry uint32) uint32  // see [Index.UpsertPlaced]
 	// headerOf is what filters look at; not to be changed, and good until the next call with
 	// the same room for it.
 	headerOf(entry uint32, room *loci.Record) *loci.Record
@@ -192,6 +193,8 @@ func (s *shard) seen(n uint32) seen {
 func (s *shard) firstOf(n uint32) uint32 { return s.entries[n].first }
 
 func (s *shard) numberOf(n uint32) uint32 { return s.entries[n].number }
+
+func (s *shard) placeOf(n uint32) uint32 { return s.entries[n].place }
 
 func (s *shard) headerOf(n uint32, _ *loci.Record) *loci.Record { return &s.entries[n].record }
 

@@ -11,8 +11,8 @@ func TestQuickSearchOfALargeShard(t *testing.T) {
 	t.Parallel()
 	large, small := loci.Namespace{"u", "large"}, loci.Namespace{"u", "small"}
 	x := New(loci.Space{})
-	x.AddShard(Key{large.Key(), loci.KindFact})
-	x.AddShard(Key{small.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: large.Key(), Kind: loci.KindFact})
+	x.AddShard(Key{Namespace: small.Key(), Kind: loci.KindFact})
 	x.Upsert(record(0, small, "walrus"), nil)
 	hits := func() int {
 		t.Helper()

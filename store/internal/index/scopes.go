@@ -29,7 +29,7 @@ func (s *Scopes) Served(f *loci.Filter, known *Keys, x *Index, at int64) bool {
 	defer s.mu.Unlock()
 	for i := range s.seen {
 		one := &s.seen[i]
-		if one.known == known.stamp && one.held == x.keys.stamp && one.is(f) {
+		if one.known == known.stamp && one.held == x.stamp() && one.is(f) {
 			one.at = max(one.at, at)
 			return true
 		}
@@ -45,7 +45,7 @@ func (s *Scopes) Serve(f *loci.Filter, known *Keys, x *Index, shards int, at int
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := served{scopeOf(f), known.stamp, x.keys.stamp, at}
+	now := served{scopeOf(f), known.stamp, x.stamp(), at}
 	if len(s.seen) < mostGatherings {
 		s.seen = append(s.seen, now)
 		return

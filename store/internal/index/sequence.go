@@ -101,7 +101,10 @@ func saysWho(attributes json.RawMessage) bool {
 }
 
 // nameOf is the name of a sequence; "" of 0.
-func (s *shard) nameOf(sequence uint32) string {
+func (s *shard) nameOf(sequence uint32) string { return s.nameIn(s.placedName(sequence)) }
+
+// placedName is the name by which a shard knows a sequence: see [shard.inPlace].
+func (s *shard) placedName(sequence uint32) string {
 	if sequence == 0 {
 		return ""
 	}

@@ -84,9 +84,8 @@ func (x *Index) Adopt(o *Index) {
 
 func (x *Index) take(key Key, s *shard) {
 	x.shards[key] = s
-	x.keys.Add(key)
 	x.size += s.bytes()
-	x.gatherings.comes(s)
+	x.enter(key, s)
 }
 
 // keptText is how much of a record's text an entry keeps.

@@ -33,7 +33,7 @@ func TestBytesAreWhatAnIndexTakes(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		before := held()
 		x := New(c.space)
-		x.AddShard(Key{here.Key(), c.kind})
+		x.AddShard(Key{Namespace: here.Key(), Kind: c.kind})
 		var ids []loci.ID
 		for i := range 20_000 {
 			r := record(i, here, prose(random))
@@ -52,7 +52,7 @@ func TestBytesAreWhatAnIndexTakes(t *testing.T) {
 		if said := x.Bytes(); float64(said) < 0.75*float64(took) || float64(said) > 1.4*float64(took) {
 			t.Errorf("%s: the index takes %d bytes and says %d", name, took, said)
 		}
-		one := x.Detach(Key{here.Key(), c.kind})
+		one := x.Detach(Key{Namespace: here.Key(), Kind: c.kind})
 		if x.Bytes() != 0 || one.Bytes() == 0 {
 			t.Errorf("%s: a shard that was detached is counted", name)
 		}

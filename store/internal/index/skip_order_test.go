@@ -25,7 +25,7 @@ func TestThoseThatHaveMostAreLookedAtFirst(t *testing.T) {
 	t.Parallel()
 	const records, limit = 3000, 10
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	find := func(query string, text func(i int) string) (read, summed int) {
 		x := New(space)
 		x.skipFrom = 0

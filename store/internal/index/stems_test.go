@@ -13,7 +13,7 @@ import (
 func TestStemsOfOtherLanguagesAreFound(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	x := New(loci.Space{})
 	x.AddShard(key)
 	x.Upsert(record(1, here, "the walrus sleeps"), nil)
@@ -62,7 +62,7 @@ func (c counting) findTerm(name string) (uint32, bool) {
 func TestStemsAreNotLookedForWhereNoneAre(t *testing.T) {
 	t.Parallel()
 	here := loci.Namespace{"u"}
-	key := Key{here.Key(), loci.KindFact}
+	key := Key{Namespace: here.Key(), Kind: loci.KindFact}
 	for text, want := range map[string]bool{"the walrus sleeps": false, "das Walross schläft und wir sind nicht froh": true} {
 		x := New(loci.Space{})
 		x.AddShard(key)

@@ -19,7 +19,7 @@ func TestWordsNeverSeenCostTheSame(t *testing.T) {
 		take := func(records int) {
 			random := rand.New(rand.NewPCG(1, 2))
 			x := New(loci.Space{})
-			x.AddShard(Key{here.Key(), loci.KindFact})
+			x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 			for i := range records {
 				var text strings.Builder
 				text.WriteString(lead)

@@ -10,7 +10,7 @@ import (
 func TestTextsOfManyHitsAreReadInParts(t *testing.T) {
 	c := &corpus{records: map[loci.ID]*loci.Record{}}
 	x := New(space)
-	x.AddShard(Key{loci.Namespace{"u"}.Key(), "item"}) // whose texts are not kept in memory
+	x.AddShard(Key{Namespace: loci.Namespace{"u"}.Key(), Kind: "item"}) // whose texts are not kept in memory
 	for i := range 2*mostLoaded + 1 {
 		r := record(i, loci.Namespace{"u"}, "a zebra")
 		r.Kind = "item"

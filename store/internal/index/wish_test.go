@@ -13,7 +13,7 @@ func TestARequestLooksAtSoManyWishes(t *testing.T) {
 	t.Parallel()
 	space, here := loci.Space{Model: "m", Dims: 4}, loci.Namespace{"u"}
 	x := New(space)
-	x.AddShard(Key{here.Key(), loci.KindFact})
+	x.AddShard(Key{Namespace: here.Key(), Kind: loci.KindFact})
 	near, far := vector.Quantize([]float32{1, 0, 0, 0}), vector.Quantize([]float32{0, 1, 0, 0})
 	for i := range 2*mostWishes + 100 {
 		x.Upsert(record(i, here, fmt.Sprintf("walrus number%d", i)), [][]byte{near})
