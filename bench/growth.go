@@ -93,8 +93,27 @@ type grown struct {
 	dir   string
 	meter *meter
 	row   func(Growth)
-	notes []string
+	notes texts
 	ids   []loci.ID
+}
+
+// texts are many texts as one: of a million strings the collector would look at each, and the meter would count that.
+type texts struct {
+	all  []byte
+	ends []int
+}
+
+func (t *texts) add(text string) {
+	t.all = append(t.all, text...)
+	t.ends = append(t.ends, len(t.all))
+}
+
+func (t *texts) at(i int) string {
+	begin := 0
+	if i > 0 {
+		begin = t.ends[i-1]
+	}
+	return string(t.all[begin:t.ends[i]])
 }
 
 // rareTag is on one note in a thousand.
@@ -141,7 +160,7 @@ func (g *grown) fill(dir string) (err error) {
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	source := newCorpus(4)
 	for range g.size {
-		g.notes = append(g.notes, source.note())
+		g.notes.add(source.note())
 	}
 	g.ids = make([]loci.ID, g.size)
 	return each(256, g.size, func(i int) error {
@@ -149,14 +168,14 @@ func (g *grown) fill(dir string) (err error) {
 		if i%1000 == 0 {
 			tags = []string{rareTag}
 		}
-		stored, err := l.memory.StoreFact(g.ctx, loci.NewFact{Content: g.notes[i], Tags: tags})
+		stored, err := l.memory.StoreFact(g.ctx, loci.NewFact{Content: g.notes.at(i), Tags: tags})
 		if g.ids[i] = stored.ID; err != nil || i%10 != 0 {
 			return err
 		}
-		if _, err = l.memory.StoreEpisode(g.ctx, loci.NewEpisode{Content: g.notes[i], Butler: "bench"}); err != nil {
+		if _, err = l.memory.StoreEpisode(g.ctx, loci.NewEpisode{Content: g.notes.at(i), Butler: "bench"}); err != nil {
 			return err
 		}
-		_, err = l.memory.StoreRule(g.ctx, loci.NewRule{Content: g.notes[i]})
+		_, err = l.memory.StoreRule(g.ctx, loci.NewRule{Content: g.notes.at(i)})
 		return err
 	})
 }

@@ -50,7 +50,7 @@ func (g *grown) searches() error {
 	queries := newCorpus(5)
 	search := func(q loci.Query) func() error {
 		return func() error {
-			q.Text = queries.query(g.notes[queries.rng.IntN(g.size)])
+			q.Text = queries.query(g.notes.at(queries.rng.IntN(g.size)))
 			_, err := g.memory.Search(g.ctx, q)
 			return err
 		}
@@ -88,7 +88,7 @@ func (g *grown) searches() error {
 		}
 	}
 	return g.measure("a context", 10e6, func() error {
-		prompt := queries.query(g.notes[queries.rng.IntN(g.size)])
+		prompt := queries.query(g.notes.at(queries.rng.IntN(g.size)))
 		_, err := g.memory.Context(g.ctx, loci.ContextQuery{Prompt: prompt, Agent: "bench"})
 		return err
 	})
