@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/patience"
+	"github.com/loci-memory/loci/store/internal/gaps"
 )
 
 // SQLite's secure_delete zeroes a row where it lies, but not the copies that
@@ -166,10 +167,10 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	if err := f.wipe(ctx); err != nil {
 		return err
 	}
-	err := f.withCause(f.cutLog(ctx))
+	err := f.withCause(f.truncateLog(ctx))
 	if isFull(err) {
 		f.ballast.release()
-		err = f.cutLog(ctx)
+		err = f.truncateLog(ctx)
 	}
 	if err != nil {
 		return err
@@ -181,80 +182,143 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	})
 }
 
-// Others wait for two milliseconds while a slice of so many pages is looked at. What is
-// written meanwhile comes in again; after so many slices nobody may write in between.
+// Others wait for two milliseconds while a slice of so many pages is wiped. What is written meanwhile comes in again;
+// after so many slices more than all pages take nobody may write in between.
 const (
 	wipeSome   = 256
 	wipeSlices = 64
 )
 
-// wipe wipes every page that was written since it was last wiped, or all of them where it
-// is not known which these are. In the end one transaction wipes what is left before it
-// does anything else: then no gap holds anything that a page could take over from another
-// one.
+// maxLost is how often a wiping begins again because another process wrote what was not seen.
+const maxLost = 2
+
+// wipe wipes every page that may have something to wipe. In the end one transaction wipes what is left before it does
+// anything else: then no gap holds anything that a page could take over from another one.
 func (f *file) wipe(ctx context.Context) error {
+	return f.wipeInSlices(ctx, lookSlice, func() error { return nil })
+}
+
+// wipeInSlices is wipe that looks at so many pages in a slice, and calls rest after each.
+func (f *file) wipeInSlices(ctx context.Context, most int, rest func() error) error {
 	p := &f.touched
-	var all int64 // pages of the file, where each is to be looked at
-	if err := f.wiping(ctx, func(t *tx) error {
-		if p.whole {
+	for lost, slices, done := -1, 0, false; ; {
+		if err := f.wiping(ctx, func(t *tx) (err error) {
+			if lost < 0 || !p.known {
+				lost++
+				if !p.known && !p.learnAll(t) {
+					done = true
+					return t.wipePages()
+				}
+				slices = wipeSlices + p.pages.Len()/wipeSome + p.pages.Len()/most
+			}
+			slices--
+			done, err = t.wipeSlice(slices < 0 || lost > maxLost, most)
+			return err
+		}); err != nil || done {
+			return err
+		}
+		if err := rest(); err != nil {
+			return err
+		}
+	}
+}
+
+// leaveAtRest is rest within the time that a file takes to be closed. A file that does not say what may have something
+// to wipe is wiped as a whole by who erases next.
+func (f *file) leaveAtRest() {
+	ctx, cancel := context.WithTimeout(context.Background(), scrubPatience)
+	defer cancel()
+	if err := f.rest(ctx); err != nil {
+		f.log.Debug("what may have something to wipe is not said", "file", f.path, "error", err)
+	}
+}
+
+// rest has a large file say what may have something to wipe, as long as nobody writes to it: it is about to be closed.
+func (f *file) rest(ctx context.Context) error {
+	p := &f.touched
+	for range 3 { // the first mark may move others of the file
+		if !p.restless.Load() {
 			return nil
 		}
-		if err := p.follow(t); err != nil {
-			return err
-		}
-		return t.row("SELECT page_count FROM pragma_page_count", nil, &all)
-	}); err != nil {
-		return err
-	}
-	followed := true
-	for next := int64(1); next <= all && followed; {
+		many := false
 		if err := f.wiping(ctx, func(t *tx) (err error) {
-			if followed = p.following; followed {
-				next, err = t.wipeSlice(next, all+1)
-			}
+			many, err = t.rest()
 			return err
 		}); err != nil {
 			return err
 		}
-	}
-	for slices, done := 0, false; followed && !done; slices++ {
-		if err := f.wiping(ctx, func(t *tx) (err error) {
-			if followed = p.following; followed {
-				done, err = t.wipeTouched(slices)
+		if many {
+			if err := f.wipe(ctx); err != nil {
+				return err
 			}
-			return err
-		}); err != nil {
-			return err
 		}
 	}
-	if followed {
+	return f.wiping(ctx, func(*tx) error { return nil }) // which takes away what is not sure
+}
+
+// rest leaves a mark of rest. many: there are more pages to wipe than a mark is to name.
+func (t *tx) rest() (many bool, err error) {
+	p := &t.f.touched
+	if !p.known || p.size <= smallFile {
+		p.restless.Store(false)
+		return false, nil
+	}
+	m := gaps.NewMark()
+	m.Rest, m.Unwiped = true, p.pages.Copy()
+	if p.resting, err = t.pagesOf("meta"); err != nil { // the mark itself goes there
+		return false, err
+	}
+	for page := p.resting.Next(1); page != 0; page = p.resting.Next(page + 1) {
+		m.Unwiped.Add(page)
+	}
+	if m.Shape, err = t.shape(); err != nil {
+		return false, err
+	}
+	b, fits := m.Bytes()
+	if !fits || m.Unwiped.Len() > mostNamed {
+		p.resting = nil
+		return true, nil
+	}
+	err = p.say(t, b, b)
+	p.mark = "" // whoever writes next takes it away
+	return false, err
+}
+
+// pagesOf are the pages of a small table that is an index.
+func (t *tx) pagesOf(table string) (*gaps.Set, error) {
+	var root int64
+	if err := t.row("SELECT rootpage FROM sqlite_schema WHERE name = ?", []any{table}, &root); err != nil {
+		return nil, err
+	}
+	found := &gaps.Set{}
+	for left := []int64{root}; len(left) > 0; left = left[1:] {
+		var page []byte
+		if err := t.row("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{left[0]}, &page); err != nil {
+			return nil, err
+		}
+		found.Add(uint32(left[0]))
+		left = append(left, childrenOf(page)...)
+	}
+	return found, nil
+}
+
+// childrenOf are the pages below one of an index.
+func childrenOf(page []byte) (children []int64) {
+	const inner, header = 2, 12
+	if page[0] != inner {
 		return nil
 	}
-	// Another process writes as well: nobody does while all is wiped at once.
-	return f.wiping(ctx, func(t *tx) error { return t.wipePages() })
+	cells := int(binary.BigEndian.Uint16(page[3:]))
+	for i := range cells {
+		at := int(binary.BigEndian.Uint16(page[header+2*i:]))
+		children = append(children, int64(binary.BigEndian.Uint32(page[at:])))
+	}
+	return append(children, int64(binary.BigEndian.Uint32(page[8:])))
 }
 
 // wiping is erase for a job that comes before the others of its transaction.
 func (f *file) wiping(ctx context.Context, run func(*tx) error) error {
 	return f.do(ctx, &job{run: run, erases: true, first: true, done: make(chan error, 1)})
-}
-
-// wipeTouched wipes pages that were written since they were last wiped: a slice of them,
-// or all and done.
-func (t *tx) wipeTouched(slices int) (done bool, err error) {
-	p := &t.f.touched
-	done = len(p.pages) <= wipeSome || slices >= wipeSlices
-	for n := range p.pages {
-		if !done && len(p.wiped) == wipeSome {
-			break
-		}
-		if err := t.wipePage(n); err != nil {
-			return false, err
-		}
-		p.wiped = append(p.wiped, n)
-	}
-	p.whole = done
-	return done, nil
 }
 
 // wipePages zeroes the unused bytes of every b-tree page.
@@ -263,12 +327,7 @@ func (t *tx) wipePages() error {
 	if err := t.row("SELECT page_count FROM pragma_page_count", nil, &all); err != nil {
 		return err
 	}
-	return t.wipeRange(1, all+1)
-}
-
-// wipeRange is wipePages from a page to before another one.
-func (t *tx) wipeRange(from, to int64) error {
-	for n := from; n < to; n++ {
+	for n := int64(1); n <= all; n++ {
 		if err := t.wipePage(n); err != nil {
 			return err
 		}
@@ -346,13 +405,6 @@ func wipeUnused(number int64, page []byte) {
 	unusedRanges(number, page, func(start, end int) { clear(page[start:end]) })
 }
 
-// cutLog is truncateLog for who follows pages: that data change meanwhile is this process's doing.
-func (f *file) cutLog(ctx context.Context) error {
-	f.touched.cut.Add(1)
-	defer f.touched.cut.Add(1)
-	return f.truncateLog(ctx)
-}
-
 // truncateLog merges the write-ahead log into the file and cuts it to nothing. A
 // reader of another process can hold that up; it is tried again until ctx ends.
 func (f *file) truncateLog(ctx context.Context) error {
@@ -362,9 +414,14 @@ func (f *file) truncateLog(ctx context.Context) error {
 	}
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		var busy, log, moved int
-		err := f.rows.Cut(func() error {
-			return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
-		})
+		_, _, err := checkpoint(db, "PASSIVE") // takes long, and nobody waits for it
+		if err == nil {
+			err = f.rows.Cut(func() error {
+				f.touched.cutting.Lock()
+				defer f.touched.cutting.Unlock()
+				return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+			})
+		}
 		if err == nil && busy == 0 {
 			return nil
 		}
