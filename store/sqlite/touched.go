@@ -29,7 +29,7 @@ type touched struct {
 	pages   gaps.Set       // that may have something
 	seen    rowcache.State // up to which the log was looked at
 	mark    string         // what the file says of it, as it was left or found; empty: nothing
-	size    uint32         // how many pages the file has
+	size    int64          // how many pages the file has
 	unsaid  int            // transactions until it is tried again to say it
 	regions []uintptr      // of the index of the log
 	log     *os.File       // the log
@@ -59,7 +59,7 @@ const (
 func (p *touched) begun(t *tx, found []byte) error {
 	p.resting = nil
 	now, whole := t.f.rows.Look()
-	if p.size = now.Pages(); p.size == 0 { // the log is new
+	if p.size = int64(now.Pages()); p.size == 0 { // the log is new
 		if err := t.row("SELECT page_count FROM pragma_page_count", nil, &p.size); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (p *touched) learn(t *tx, now rowcache.State, found []byte) {
 // all begins with all pages that there are.
 func (p *touched) all() {
 	p.pages, p.known = gaps.Set{}, true
-	p.pages.AddTo(p.size)
+	p.pages.AddTo(uint32(p.size))
 }
 
 // learnAll begins with all pages; false: it cannot be seen what is written from now on.
@@ -200,12 +200,12 @@ const mostFirst = 256
 // shape is that of the file, as the transaction has it.
 func (t *tx) shape() (gaps.Shape, error) {
 	var first []byte
-	var pages uint32
+	var pages int64
 	const query = "SELECT substr(data, 1, 100), (SELECT page_count FROM pragma_page_count) FROM sqlite_dbpage WHERE pgno = 1"
 	if err := t.row(query, nil, &first, &pages); err != nil {
 		return gaps.Shape{}, err
 	}
-	return gaps.ShapeOf(first, pages)
+	return gaps.ShapeOf(first, uint32(pages))
 }
 
 // committed takes in what a commit wrote. Nobody of this process has cut the log since it began.
@@ -349,8 +349,8 @@ func (p *touched) close() error {
 // log: they are followed, and wiped afterwards. Only the connection's own handle reads the file: closing another one
 // would end the locks that SQLite has on it.
 
-// unwipedFunction looks at so many pages from a number on, as the file has them. It returns those that have something
-// to wipe, each as its place behind the first one, in two bytes; NULL: the file cannot be read in this way.
+// unwipedFunction looks at so many pages from a number on, as the file has them. It returns a zero byte, and those that
+// have something to wipe, each as its place behind the first one, in two bytes; NULL: the file cannot be read in this way.
 const unwipedFunction = "loci_unwiped"
 
 const (
@@ -412,7 +412,7 @@ func (t *tx) wipeRead(first, last uint32, some map[uint32]bool) error {
 		return err // each is asked for
 	}
 	unwiped := make(map[uint32]bool, len(list)/2)
-	for ; len(list) > 1; list = list[2:] {
+	for list = list[1:]; len(list) > 1; list = list[2:] {
 		unwiped[first+uint32(binary.BigEndian.Uint16(list))] = true
 	}
 	for page := range some {
@@ -448,7 +448,7 @@ func unwipedStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 		return
 	}
 	pages := unsafe.Slice((*byte)(foreign(room)), n*pageSize)
-	list := make([]byte, 0, 2*n)
+	list := make([]byte, 1, 1+2*n) // SQLite has no bytes that are none
 	for i := range n {
 		if needsWipe(first+i, pages[i*pageSize:(i+1)*pageSize]) {
 			list = binary.BigEndian.AppendUint16(list, uint16(i))

@@ -442,7 +442,7 @@ func (t *tx) look() error {
 	var follower []byte
 	const query = `SELECT (SELECT value FROM meta WHERE key = 'erased_floor'), (SELECT value FROM meta WHERE key = 'active_space'),
 		(SELECT value FROM meta WHERE key = 'names'), (SELECT value FROM meta WHERE key = 'name_key'),
-		(SELECT value FROM meta WHERE key = 'follower')`
+		(SELECT CAST(value AS BLOB) FROM meta WHERE key = 'follower')`
 	if err := t.row(query, nil, &floor, &t.active, &named, (*[]byte)(&t.names), &follower); err != nil {
 		return err
 	}

@@ -1,0 +1,370 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/gaps"
+)
+
+// largeFile makes a file that has more pages than are looked at in some milliseconds, and returns the ids of its notes.
+// It was closed, and says what may have something to wipe.
+func largeFile(t *testing.T, path string) (ids []loci.ID) {
+	t.Helper()
+	s := openFile(t, path)
+	for n := range 300 {
+		text := strings.Repeat(fmt.Sprint("a note of some length: ", n, " "), 1+n%7)
+		if n%6 == 0 {
+			text += strings.Repeat("filler ", 14_000)
+		}
+		ids = append(ids, save(t, s, text))
+	}
+	must(t, s.Close())
+	if info, err := os.Stat(path); err != nil || info.Size() < 4100*smallFile {
+		t.Fatalf("the file is not large: %v %v", info, err)
+	}
+	return ids
+}
+
+// says is what a file says of its pages.
+func says(t *testing.T, s *Store) (m gaps.Mark, ok bool) {
+	t.Helper()
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	var found []byte
+	must(t, f.readRow(t.Context(), "SELECT coalesce((SELECT CAST(value AS BLOB) FROM meta WHERE key = 'follower'), x'')", nil, &found))
+	return gaps.MarkOf(found)
+}
+
+// outside runs statements as another program does.
+func outside(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := openDB(path, []string{"busy_timeout(5000)"})
+	must(t, err)
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	must(t, db.Close())
+}
+
+// copyFiles copies a file and its log as they are: what a process leaves that is killed.
+func copyFiles(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "x.db")
+	for _, end := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + end)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		must(t, err)
+		must(t, os.WriteFile(to+end, data, 0o600))
+	}
+	return to
+}
+
+// A process that opens a large file knows which pages may have something to wipe. Its first erase looks at these, and
+// so does that of the next process.
+func TestTheFirstEraseOfAProcessDoesNotLookAtAll(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	ids := largeFile(t, path)
+	for _, id := range ids[:4] {
+		s := openFile(t, path)
+		if m, ok := says(t, s); !ok || !m.Rest {
+			t.Fatalf("the closed file has the mark %+v %v", m, ok)
+		}
+		eraseOne(t, s, id)
+		f := s.files[testTenant]
+		if asked := f.touched.asked; asked > 200 {
+			t.Errorf("SQLite was asked for %d pages", asked)
+		}
+		if known, pages := suspects(t, s); !known || pages.Len() > mostNamed {
+			t.Errorf("known: %v, %d pages", known, pages.Len())
+		}
+		if m, ok := says(t, s); !ok || m.Rest {
+			t.Errorf("the file that is written has the mark %+v %v", m, ok)
+		}
+		must(t, s.Close())
+	}
+}
+
+// Who reads alone leaves the file as it is.
+func TestReadingWritesNoMark(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	before, err := os.ReadFile(path)
+	must(t, err)
+	s := openFile(t, path)
+	if holds, err := s.Holds(t.Context(), testTenant); err != nil || !holds {
+		t.Fatal(err)
+	}
+	must(t, s.Close())
+	after, err := os.ReadFile(path)
+	must(t, err)
+	if string(before) != string(after) {
+		t.Error("a process that only read has written")
+	}
+}
+
+// A small file says nothing: to look at all of it takes less than to say what is not to be looked at.
+func TestSmallFilesSayNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	for range 2 {
+		s := openFile(t, path)
+		save(t, s, "walrus")
+		if known, pages := suspects(t, s); !known || pages.Len() == 0 {
+			t.Errorf("known: %v, %d pages", known, pages.Len())
+		}
+		if m, ok := says(t, s); ok {
+			t.Errorf("it says %+v", m)
+		}
+		must(t, s.Close())
+	}
+}
+
+// Whatever others did to a file at rest, or to its mark, that can be seen: then all pages may have something to wipe.
+func TestMarksThatAreNotBelieved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	const damage = "UPDATE meta SET value = CAST(substr(value, 1, 200) || x'%02x' || substr(value, 202) AS BLOB) WHERE key = 'follower'"
+	for name, statements := range map[string][]string{
+		"it is compacted":        {"VACUUM"},
+		"it grew":                {"CREATE TABLE other (a)", "INSERT INTO other VALUES (zeroblob(100000))", "DROP TABLE other"},
+		"a table came":           {"CREATE TABLE other (a)"},
+		"pages are free":         {"DELETE FROM record WHERE n % 6 = 1"},
+		"the mark is damaged":    {fmt.Sprintf(damage, 1)},
+		"the mark is too short":  {"UPDATE meta SET value = substr(value, 1, 100) WHERE key = 'follower'"},
+		"the mark is empty":      {"UPDATE meta SET value = x'' WHERE key = 'follower'"},
+		"an older build has it":  {"UPDATE meta SET value = x'00112233445566778899aabbccddeeff' WHERE key = 'follower'"},
+		"it is a text":           {"UPDATE meta SET value = 'wiped' WHERE key = 'follower'"},
+		"the mark of other logs": {"UPDATE meta SET value = CAST(substr(value, 1, 12) || x'00' || substr(value, 14) AS BLOB) WHERE key = 'follower'"},
+	} {
+		path := copyFiles(t, path)
+		outside(t, path, statements...)
+		s := openFile(t, path)
+		if known, _ := suspects(t, s); known {
+			t.Errorf("%s: what the file says is believed", name)
+		}
+		if m, ok := says(t, s); ok {
+			t.Errorf("%s: it still says %+v", name, m)
+		}
+		eraseOne(t, s, save(t, s, "walrus"))
+		if known, pages := suspects(t, s); !known || pages.Len() > mostNamed {
+			t.Errorf("%s: after a wiping: known %v, %d pages", name, known, pages.Len())
+		}
+		if m, ok := says(t, s); !ok || m.Rest {
+			t.Errorf("%s: after a wiping it says %+v, %v", name, m, ok)
+		}
+		must(t, s.Close())
+		s = openFile(t, path)
+		if known, _ := suspects(t, s); !known {
+			t.Errorf("%s: the next process does not know", name)
+		}
+	}
+}
+
+// Whenever a process is killed, the next one knows which pages may have something to wipe: the log that is left says
+// what was written since the mark.
+func TestKilledProcessesLeaveWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	ids := largeFile(t, path)
+	s := openFile(t, path)
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	for n := range 12 {
+		switch n {
+		case 0, 2:
+			save(t, s, strings.Repeat(fmt.Sprint("another note ", n, " "), 30))
+		case 1, 6, 9:
+			eraseOne(t, s, ids[n])
+		case 3:
+			must(t, f.truncateLog(t.Context()))
+		case 7:
+			db, err := f.cutter()
+			must(t, err)
+			_, _, err = checkpoint(db, "PASSIVE")
+			must(t, err)
+		default:
+			save(t, s, strings.Repeat("filler ", 10*n))
+		}
+		left := openFile(t, copyFiles(t, path))
+		if known, pages := suspects(t, left); n != 3 && n != 2 && !known {
+			t.Errorf("killed after step %d: known %v, %d pages", n, known, pages.Len())
+		}
+		must(t, left.Close())
+	}
+	// A power cut, or a kill in the middle of a commit, takes frames from the end of the log.
+	log, err := os.Stat(path + "-wal")
+	must(t, err)
+	for range 12 {
+		cut := copyFiles(t, path)
+		must(t, os.Truncate(cut+"-wal", rand.Int64N(log.Size())))
+		left := openFile(t, cut)
+		suspects(t, left)
+		must(t, left.Close())
+	}
+}
+
+// Several processes, some of which end or are killed, older builds and other programs write to one file. No page that
+// has something to wipe is unknown to a process that believes to know them.
+func TestWhoeverWritesToAFileIsFollowed(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "x.db")
+	ids := largeFile(t, base)
+	looks, knew := 0, 0
+	for seed := range seeds(markSeeds) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		path := copyFiles(t, base)
+		stores := []*Store{openFile(t, path)}
+		left := append([]loci.ID(nil), ids...)
+		for range markSteps {
+			at := rng.IntN(len(stores))
+			s := stores[at]
+			f, err := s.acquire(t.Context(), testTenant)
+			must(t, err)
+			switch step := rng.IntN(20); step {
+			case 0:
+				if len(stores) < 3 {
+					stores = append(stores, openFile(t, path))
+				}
+			case 1, 2:
+				s.release(f)
+				must(t, s.Close())
+				stores[at] = openFile(t, path)
+				f, err = stores[at].acquire(t.Context(), testTenant)
+				must(t, err)
+			case 3:
+				must(t, f.truncateLog(t.Context()))
+			case 4:
+				db, err := f.cutter()
+				must(t, err)
+				if _, _, err := checkpoint(db, "PASSIVE"); err != nil && !isBusy(err) {
+					t.Fatal(err)
+				}
+			case 5: // another program
+				outside(t, path, fmt.Sprintf("UPDATE record SET text = CAST(text || x'2020202020202020' AS BLOB) WHERE n %% 13 = %d", rng.IntN(13)))
+			case 6: // an earlier build
+				outside(t, path, "BEGIN IMMEDIATE; UPDATE meta SET value = x'' WHERE key = 'follower' AND value <> x''; "+
+					fmt.Sprintf("UPDATE record SET heading = zeroblob(%d) WHERE n %% 7 = 3; COMMIT", rng.IntN(90)))
+			case 7:
+				outside(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
+			case 8: // killed
+				killed := openFile(t, copyFiles(t, path))
+				suspects(t, killed)
+				must(t, killed.Close())
+			case 9, 10, 11:
+				n := rng.IntN(len(left))
+				must(t, f.erase(t.Context(), func(x *tx) error {
+					return x.eraseAll([]loci.Erase{{ID: left[n], Version: 1}}, nil)
+				}))
+				left = append(left[:n], left[n+1:]...)
+				if rng.IntN(2) == 0 {
+					must(t, f.awaitScrub(t.Context(), true))
+				}
+			default:
+				save(t, stores[at], strings.Repeat(fmt.Sprint("a note ", step, " "), 1+rng.IntN(60)))
+			}
+			stores[at].release(f)
+			known, _ := suspects(t, stores[rng.IntN(len(stores))])
+			if looks++; known {
+				knew++
+			}
+		}
+		for _, s := range stores {
+			must(t, s.Close())
+		}
+	}
+	if knew < looks/3 || knew == looks {
+		t.Errorf("of %d looks %d knew the pages: the test shows little", looks, knew)
+	}
+}
+
+// Commits of this process that come right before it cuts the log are seen.
+func TestWhatIsCutIsSeenBefore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	s := openFile(t, path)
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	ctx, stop := context.WithCancel(t.Context())
+	var cutting sync.WaitGroup
+	cutting.Go(func() {
+		for ctx.Err() == nil {
+			_ = f.truncateLog(ctx)
+		}
+	})
+	for n := range 150 {
+		save(t, s, fmt.Sprint("beside cuts ", n))
+		must(t, f.write(t.Context(), func(*tx) error {
+			if !f.touched.known {
+				t.Errorf("after %d commits it is not known what was written", n)
+			}
+			return nil
+		}))
+	}
+	stop()
+	cutting.Wait()
+	suspects(t, s)
+}
+
+// Many frames have their pages in several regions of the index of the log.
+func TestLongLogsAreFollowed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	s := openFile(t, path)
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	must(t, f.write(t.Context(), func(x *tx) error {
+		for range 12 {
+			if err := x.exec("UPDATE record SET text = zeroblob(100000 + n) WHERE n % 6 = 1"); err != nil {
+				return err
+			}
+		}
+		return x.exec("INSERT INTO meta VALUES ('much', zeroblob(40000000))")
+	}))
+	known, pages := suspects(t, s)
+	if !known || pages.Len() < 2*regionFrames || len(f.touched.regions) < 2 {
+		t.Errorf("known %v, %d pages, %d regions", known, pages.Len(), len(f.touched.regions))
+	}
+}
+
+// A migration writes pages that no process has seen: what the file says goes first.
+func TestMigrationsTakeTheMarkAway(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	outside(t, path, "PRAGMA user_version = 12", "DROP TABLE erasing",
+		"CREATE TRIGGER holding_delete AFTER DELETE ON record BEGIN SELECT 1; END")
+	db, err := openDB(path, writerPragmas)
+	must(t, err)
+	conn, err := db.Conn(t.Context())
+	must(t, err)
+	_, err = prepare(t.Context(), conn, DefaultTenant)
+	must(t, err)
+	var left []byte
+	must(t, conn.QueryRowContext(t.Context(), "SELECT value FROM meta WHERE key = 'follower'").Scan(&left))
+	if len(left) > 0 {
+		t.Errorf("after a migration the file says %d bytes", len(left))
+	}
+	must(t, errors.Join(conn.Close(), db.Close()))
+}
