@@ -368,3 +368,58 @@ func TestMigrationsTakeTheMarkAway(t *testing.T) {
 	}
 	must(t, errors.Join(conn.Close(), db.Close()))
 }
+
+// What a server wipes when nobody erases, the first erase finds wiped. A file at rest, and a small one, stay as they are.
+func TestAServerWipesAhead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	ids := largeFile(t, path)
+	s := openFile(t, path)
+	must(t, s.WipeAhead(t.Context(), testTenant))
+	if m, ok := says(t, s); !ok || !m.Rest {
+		t.Errorf("the file at rest has the mark %+v, %v", m, ok)
+	}
+	must(t, s.Close())
+	outside(t, path, "UPDATE meta SET value = x'' WHERE key = 'follower'")
+	s = openFile(t, path)
+	f, err := s.acquire(t.Context(), testTenant)
+	must(t, err)
+	defer s.release(f)
+	must(t, s.WipeAhead(t.Context(), testTenant))
+	if m, ok := says(t, s); !ok || m.Rest {
+		t.Errorf("it says %+v, %v", m, ok)
+	}
+	asked := f.touched.asked
+	if asked == 0 {
+		t.Error("nothing was wiped")
+	}
+	eraseOne(t, s, ids[0])
+	if more := f.touched.asked - asked; more > 100 {
+		t.Errorf("the erase asked SQLite for %d pages", more)
+	}
+	if known, pages := suspects(t, s); !known || pages.Len() > mostNamed {
+		t.Errorf("known %v, %d pages", known, pages.Len())
+	}
+	for n := range 400 {
+		save(t, s, strings.Repeat(fmt.Sprint("many more ", n, " "), 20))
+	}
+	if _, pages := suspects(t, s); pages.Len() <= mostNamed {
+		t.Fatalf("%d pages were written", pages.Len())
+	}
+	must(t, s.WipeAhead(t.Context(), testTenant))
+	if known, pages := suspects(t, s); !known || pages.Len() > mostNamed {
+		t.Errorf("wiped ahead: known %v, %d pages", known, pages.Len())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := s.WipeAhead(ctx, testTenant); !errors.Is(err, context.Canceled) {
+		t.Errorf("of a caller who went: %v", err)
+	}
+	small := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	must(t, small.WipeAhead(t.Context(), testTenant))
+	save(t, small, "walrus")
+	must(t, small.WipeAhead(t.Context(), testTenant))
+	if n := small.files[testTenant].touched.asked; n != 0 {
+		t.Errorf("in a small file SQLite was asked for %d pages", n)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/patience"
 	"github.com/loci-memory/loci/store/internal/gaps"
 )
@@ -223,6 +224,65 @@ func (f *file) wipeInSlices(ctx context.Context, most int, rest func() error) er
 	}
 }
 
+// What is wiped though nobody erases is looked at in smaller slices, each of which takes about a millisecond, with many
+// times as long between two of them, and with longer pauses while others write.
+const (
+	aheadSlice  = 512
+	aheadPause  = 20 * time.Millisecond
+	aheadOthers = 200 * time.Millisecond
+)
+
+// WipeAhead wipes the file of a tenant where it is large and it is not known which pages may have something to wipe, or
+// where these are many, so that the next erase finds that done. It gives way to writes.
+func (s *Store) WipeAhead(ctx context.Context, t loci.Tenant) error {
+	if exists, err := s.exists(t); err != nil || !exists {
+		return err
+	}
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	return f.translate("wipe ahead", f.wipeAhead(ctx))
+}
+
+func (f *file) wipeAhead(ctx context.Context) error {
+	due, err := f.wipeDue(ctx)
+	if err != nil || !due {
+		return err
+	}
+	before := f.meter.Work().Writes
+	if err := f.wipeInSlices(ctx, aheadSlice, func() error {
+		pause, now := aheadPause, f.meter.Work().Writes
+		if now > before+1 {
+			pause = aheadOthers
+		}
+		before = now
+		return patience.Sleep(ctx, pause)
+	}); err != nil {
+		return err
+	}
+	return f.wiping(ctx, func(*tx) error { return nil }) // which has the file say so
+}
+
+// wipeDue reports whether there is much to wipe. A file at rest stays as it is.
+func (f *file) wipeDue(ctx context.Context) (due bool, err error) {
+	var found []byte
+	var pages int64
+	const query = "SELECT (SELECT CAST(value AS BLOB) FROM meta WHERE key = 'follower'), (SELECT page_count FROM pragma_page_count)"
+	if err := f.readRow(ctx, query, nil, &found, &pages); err != nil || pages <= smallFile {
+		return false, err
+	}
+	if m, ok := gaps.MarkOf(found); ok && m.Rest {
+		return false, nil
+	}
+	err = f.wiping(ctx, func(*tx) error {
+		due = !f.touched.known || f.touched.pages.Len() > mostNamed
+		return nil
+	})
+	return due, err
+}
+
 // leaveAtRest is rest within the time that a file takes to be closed. A file that does not say what may have something
 // to wipe is wiped as a whole by who erases next.
 func (f *file) leaveAtRest() {
@@ -297,23 +357,9 @@ func (t *tx) pagesOf(table string) (*gaps.Set, error) {
 			return nil, err
 		}
 		found.Add(uint32(left[0]))
-		left = append(left, childrenOf(page)...)
+		left = append(left, gaps.Below(page)...)
 	}
 	return found, nil
-}
-
-// childrenOf are the pages below one of an index.
-func childrenOf(page []byte) (children []int64) {
-	const inner, header = 2, 12
-	if page[0] != inner {
-		return nil
-	}
-	cells := int(binary.BigEndian.Uint16(page[3:]))
-	for i := range cells {
-		at := int(binary.BigEndian.Uint16(page[header+2*i:]))
-		children = append(children, int64(binary.BigEndian.Uint32(page[at:])))
-	}
-	return append(children, int64(binary.BigEndian.Uint32(page[8:])))
 }
 
 // wiping is erase for a job that comes before the others of its transaction.

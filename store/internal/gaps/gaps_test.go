@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -106,5 +107,30 @@ func TestBadSets(t *testing.T) {
 	}
 	if _, err := ShapeOf(make([]byte, 43), 1); err == nil {
 		t.Error("43 bytes are the first page of a file")
+	}
+}
+
+// The pages below one are those of its cells and the last. A leaf has none, and neither has what is damaged.
+func TestPagesBelow(t *testing.T) {
+	page := make([]byte, 64)
+	copy(page, []byte{2, 0, 0, 0, 2, 0, 40, 0, 0, 0, 1, 9, 0, 40, 0, 50})
+	page[43], page[53] = 7, 8
+	if got := Below(page); !slices.Equal(got, []int64{7, 8, 265}) {
+		t.Errorf("it finds %v", got)
+	}
+	for name, change := range map[string]func(){
+		"a leaf":                func() { page[0] = 10 },
+		"a cell behind the end": func() { page[13] = 62 },
+		"too many cells":        func() { page[3] = 1 },
+	} {
+		before := bytes.Clone(page)
+		change()
+		if got := Below(page); got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+		copy(page, before)
+	}
+	if got := Below(page[:11]); got != nil {
+		t.Errorf("eleven bytes: %v", got)
 	}
 }
