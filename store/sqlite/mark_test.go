@@ -423,3 +423,73 @@ func TestAServerWipesAhead(t *testing.T) {
 		t.Errorf("in a small file SQLite was asked for %d pages", n)
 	}
 }
+
+// A mark names its log, or the log has it in its first commit. Beside any other log it says nothing, though nobody took
+// it away: an earlier mark comes back where a program of another kind puts an old page in its place.
+func TestAMarkOfAnotherLogIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	s := openFile(t, path)
+	save(t, s, "takes the mark of rest away")
+	m, ok := says(t, s)
+	if !ok || m.Rest || m.Frames > 0 {
+		t.Fatalf("it says %+v, %v", m, ok)
+	}
+	old, _ := m.Bytes()
+	must(t, s.Close())
+	outside(t, path, fmt.Sprintf("UPDATE meta SET value = x'%x' WHERE key = 'follower'", old))
+	killed := openFile(t, path)
+	if known, _ := suspects(t, killed); known {
+		t.Error("a mark of a log that is gone is believed")
+	}
+	must(t, killed.Close())
+	outside(t, path, fmt.Sprintf("UPDATE meta SET value = x'%x' WHERE key = 'follower'", old))
+	holds, err := openDB(path, readerPragmas) // else the log would go with who writes
+	must(t, err)
+	must(t, holds.PingContext(t.Context()))
+	outside(t, path, "UPDATE record SET heading = zeroblob(50) WHERE n % 7 = 3") // begins a log
+	s = openFile(t, path)
+	if known, _ := suspects(t, s); known {
+		t.Error("a mark is believed beside a log that another program began")
+	}
+	must(t, holds.Close())
+}
+
+// A file is closed with few pages to wipe: where many were written they are wiped before.
+func TestAClosedFileNamesFewPages(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	s := openFile(t, path)
+	holds, err := s.Holds(t.Context(), testTenant)
+	if m, ok := says(t, s); err != nil || !holds || !ok || !m.Rest || m.Unwiped.Len() > mostNamed {
+		t.Errorf("it says %+v, %v", m, ok)
+	}
+}
+
+// The transaction that leaves a mark of rest may write more than the mark: then another one leaves it.
+func TestAMarkOfRestNamesWhatItsTransactionWrote(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	largeFile(t, path)
+	s := openFile(t, path)
+	save(t, s, "walrus")
+	f := s.files[testTenant]
+	must(t, f.wiping(t.Context(), func(x *tx) error {
+		if many, err := x.rest(); many || err != nil {
+			t.Errorf("many: %v, %v", many, err)
+		}
+		return x.exec("UPDATE record SET heading = zeroblob(40) WHERE n % 3 = 1") // pages that the mark does not name
+	}))
+	if !f.touched.restless.Load() {
+		t.Error("the mark is left as it is")
+	}
+	must(t, f.rest(t.Context()))
+	if m, ok := says(t, s); !ok || !m.Rest || f.touched.restless.Load() {
+		t.Errorf("it says %+v, %v", m, ok)
+	}
+	must(t, s.Close())
+	s = openFile(t, path)
+	suspects(t, s)
+}
