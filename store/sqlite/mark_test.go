@@ -401,7 +401,7 @@ func TestAServerWipesAhead(t *testing.T) {
 		t.Errorf("known %v, %d pages", known, pages.Len())
 	}
 	for n := range 400 {
-		save(t, s, strings.Repeat(fmt.Sprint("many more ", n, " "), 20))
+		save(t, s, strings.Repeat(fmt.Sprint("many more ", n, " "), 250))
 	}
 	if _, pages := suspects(t, s); pages.Len() <= mostNamed {
 		t.Fatalf("%d pages were written", pages.Len())

@@ -163,7 +163,7 @@ func (p *touched) stands(t *tx, m *gaps.Mark, now rowcache.State) (from uint32, 
 	case m.Rest:
 		shape, err := t.shape()
 		return now.Frames(), err == nil && shape == m.Shape
-	case m.Log == log:
+	case m.Frames > 0 && m.Log == log: // a log without frames may have no name yet
 		return m.Frames, m.Frames <= now.Frames()
 	default:
 		return 0, p.beganLog(t, m, now)
