@@ -301,16 +301,15 @@ func (f *file) rest(ctx context.Context) error {
 			return nil
 		}
 		many := false
-		if err := f.wiping(ctx, func(t *tx) (err error) {
+		err := f.wiping(ctx, func(t *tx) (err error) {
 			many, err = t.rest()
 			return err
-		}); err != nil {
-			return err
+		})
+		if err == nil && many {
+			err = f.wipe(ctx)
 		}
-		if many {
-			if err := f.wipe(ctx); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return f.wiping(ctx, func(*tx) error { return nil }) // which takes away what is not sure
