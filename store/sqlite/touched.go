@@ -35,6 +35,8 @@ type touched struct {
 	log     *os.File       // the log
 	inLog   map[uint32]uint32
 	inLogTo rowcache.State // up to which the log was looked at for inLog: the last frame of each page
+	wiped   []uint32       // in the transaction under way
+	alone   bool           // which does nothing else
 	resting *gaps.Set      // what the transaction under way writes, if it leaves the file at rest
 	asked   int64          // for how many pages SQLite was asked
 
@@ -57,7 +59,7 @@ const (
 // begun looks, at the beginning of a transaction, at what was written since the last one, by whomever, and has the
 // file say so where it would be wrong afterwards. found is what it says.
 func (p *touched) begun(t *tx, found []byte) error {
-	p.resting = nil
+	p.resting, p.wiped = nil, p.wiped[:0]
 	now, whole := t.f.rows.Look()
 	if p.size = int64(now.Pages()); p.size == 0 { // the log is new
 		if err := t.row("SELECT page_count FROM pragma_page_count", nil, &p.size); err != nil {
@@ -226,6 +228,11 @@ func (p *touched) committed(t *tx) {
 	default:
 		p.known = p.catchUp(t, now)
 	}
+	if p.known && p.alone {
+		for _, page := range p.wiped { // else they may have been written since
+			p.pages.Remove(page)
+		}
+	}
 	if then, whole := t.f.rows.Look(); p.known && (!whole || then.Log() != now.Log()) {
 		p.known = false // somebody began the log again while it was looked at
 	}
@@ -355,6 +362,7 @@ const unwipedFunction = "loci_unwiped"
 
 const (
 	readPages = 256  // that are read at once
+	readApart = 8    // how far one is from the next one, at most, to be read with it
 	lookSlice = 4096 // pages of a slice that has little to wipe, which take as long as wipeSome of others
 )
 
@@ -374,7 +382,8 @@ func (t *tx) wipeSlice(all bool, most int) (done bool, err error) {
 		some := make(map[uint32]bool, readPages) // whether it is to be asked for
 		first, last := next, next
 		inFile := false
-		for ; next != 0 && next-first < readPages; next = p.pages.Next(next + 1) {
+		for before := first; next != 0 && next-first < readPages && next-before <= readApart; next = p.pages.Next(next + 1) {
+			before = next
 			frame := p.inLog[next]
 			some[next] = frame == 0 || !p.cleanInLog(t, frame, next, room)
 			if inFile = inFile || frame == 0; frame == 0 {
@@ -396,6 +405,7 @@ func (t *tx) wipeSlice(all bool, most int) (done bool, err error) {
 			if err := t.wipePage(int64(page)); err != nil {
 				return false, err
 			}
+			p.wiped = append(p.wiped, page)
 		}
 	}
 	return true, nil

@@ -263,6 +263,7 @@ func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return 1
 	})
+	f.touched.alone = len(batch) == 1
 	outcome, broken := t.runAll(batch, t.together(batch))
 	if broken == nil && len(batch) == 1 && outcome[batch[0]] != nil {
 		t.forget()
