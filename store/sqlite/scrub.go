@@ -262,7 +262,12 @@ func (f *file) wipeAhead(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return f.wiping(ctx, func(*tx) error { return nil }) // which has the file say so
+	return f.wiping(ctx, func(t *tx) error { // which has the file say so
+		if !f.touched.known {
+			return nil
+		}
+		return f.touched.name(t, nil)
+	})
 }
 
 // wipeDue reports whether there is much to wipe. A file at rest stays as it is.

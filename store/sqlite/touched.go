@@ -88,8 +88,13 @@ func (p *touched) begun(t *tx, found []byte) error {
 	if p.unsaid--; len(found) == 0 && p.unsaid > 0 {
 		return nil
 	}
+	return p.name(t, found)
+}
+
+// name has the file say what is known at the beginning of the transaction, if that has room.
+func (p *touched) name(t *tx, found []byte) error {
 	m := gaps.NewMark()
-	m.Log, m.Frames, m.Unwiped = now.Log(), now.Frames(), p.pages
+	m.Log, m.Frames, m.Unwiped = p.seen.Log(), p.seen.Frames(), p.pages
 	b, fits := m.Bytes()
 	if !fits {
 		b, p.unsaid = nil, unsaidFor
