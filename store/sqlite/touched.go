@@ -73,7 +73,7 @@ func (p *touched) begun(t *tx, found []byte) error {
 	if !p.known || p.size <= smallFile {
 		return p.say(t, found, nil)
 	}
-	anew := now.Frames() == 0 || t.f.head.moved() >= now.Frames() // the transaction may begin the log again
+	begins := now.Frames() == 0 || t.f.head.moved() >= now.Frames() // the transaction may begin the log again
 	if text := string(found); text != p.mark {
 		p.mark, p.unsaid = "", 0
 		if m, ok := gaps.MarkOf(found); ok && !m.Rest {
@@ -82,7 +82,7 @@ func (p *touched) begun(t *tx, found []byte) error {
 			}
 		}
 	}
-	if p.mark != "" && !anew {
+	if p.mark != "" && !begins {
 		return nil
 	}
 	if p.unsaid--; len(found) == 0 && p.unsaid > 0 {
