@@ -263,10 +263,10 @@ func (f *file) wipeAhead(ctx context.Context) error {
 		return err
 	}
 	return f.wiping(ctx, func(t *tx) error { // which has the file say so
-		if !f.touched.known {
-			return nil
+		if f.touched.known {
+			return f.touched.name(t, nil)
 		}
-		return f.touched.name(t, nil)
+		return nil
 	})
 }
 
