@@ -224,8 +224,7 @@ func (f *file) wipeInSlices(ctx context.Context, most int, rest func() error) er
 	}
 }
 
-// What is wiped though nobody erases is looked at in smaller slices, each of which takes about a millisecond, with many
-// times as long between two of them, and with longer pauses while others write.
+// What is wiped though nobody erases goes in smaller slices, of about a millisecond, with longer pauses in between.
 const (
 	aheadSlice  = 512
 	aheadPause  = 20 * time.Millisecond
