@@ -97,7 +97,7 @@ var mayImport = map[string][]string{
 	"store/memory":          {"", "internal/vector", "store/internal/index", "store/internal/page"},
 	"store/mongo":           {"", "internal/patience", "internal/trail", "store/internal/batch", "store/internal/dump", "store/internal/follow", "store/internal/form", "store/internal/lobby", "store/internal/meter", "store/internal/page", "store/internal/upkeep"},
 	"store/postgres":        {"", "internal/patience", "internal/trail", "store/internal/batch", "store/internal/dump", "store/internal/follow", "store/internal/form", "store/internal/lobby", "store/internal/meter", "store/internal/page", "store/internal/upkeep"},
-	"store/sqlite":          {"", "internal/admission", "internal/condition", "internal/cores", "internal/oserror", "internal/patience", "internal/trail", "internal/vector", "store/internal/aside", "store/internal/dump", "store/internal/files", "store/internal/form", "store/internal/index", "store/internal/meter", "store/internal/page", "store/internal/rowcache", "store/internal/segment"},
+	"store/sqlite":          {"", "internal/admission", "internal/condition", "internal/cores", "internal/oserror", "internal/patience", "internal/trail", "internal/vector", "store/internal/aside", "store/internal/dump", "store/internal/files", "store/internal/form", "store/internal/gaps", "store/internal/index", "store/internal/meter", "store/internal/page", "store/internal/rowcache", "store/internal/segment"},
 	"store/internal/index":  {"", "internal/gloss", "internal/retrieval", "internal/sequence", "internal/vector", "internal/when", "store/internal/segment"},
 	"store/internal/aside":  {"", "internal/admission", "internal/cores", "internal/trail", "store/internal/index"},
 	"store/internal/batch":  {"", "internal/admission", "internal/vector", "store/internal/dump", "store/internal/meter"},
@@ -129,6 +129,7 @@ var mayImport = map[string][]string{
 
 	"store/internal/segment":  {},
 	"store/internal/rowcache": {},
+	"store/internal/gaps":     {},
 
 	"internal/config": {
 		"",

@@ -18,3 +18,15 @@ func KeepIndex(ctx context.Context, s loci.Store, t loci.Tenant) error {
 	}
 	return nil
 }
+
+// WipeAhead has a store wipe what earlier erases may have left copies of, as far as that takes long, so that the next
+// erase need not wait for it. It gives way to all else, and is for programs that go on for a while. A store whose
+// erases cost what they erase has nothing to do.
+func WipeAhead(ctx context.Context, s loci.Store, t loci.Tenant) error {
+	if w, ok := s.(interface {
+		WipeAhead(context.Context, loci.Tenant) error
+	}); ok {
+		return w.WipeAhead(ctx, t)
+	}
+	return nil
+}

@@ -39,6 +39,7 @@ func (a *app) upkeep(ctx context.Context, tenant loci.Tenant) {
 			reindexed = a.reindexQuietly(ctx, tenant)
 		}
 		a.keepIndexQuietly(ctx, tenant)
+		a.wipeQuietly(ctx, tenant)
 		if a.completer != nil && time.Since(consolidated) >= a.cfg.ConsolidateEvery {
 			consolidated = time.Now()
 			a.consolidateQuietly(ctx, tenant)
@@ -66,6 +67,7 @@ func (a *app) upkeepOfAll(ctx context.Context) {
 				reindexed[tenant] = a.reindexQuietly(ctx, tenant)
 			}
 			a.keepIndexQuietly(ctx, tenant)
+			a.wipeQuietly(ctx, tenant)
 			if a.completer != nil && time.Since(consolidated[tenant]) >= a.cfg.ConsolidateEvery {
 				consolidated[tenant] = time.Now()
 				a.consolidateQuietly(ctx, tenant)
@@ -114,6 +116,13 @@ func (a *app) sweepQuietly(ctx context.Context, tenant loci.Tenant) bool {
 func (a *app) keepIndexQuietly(ctx context.Context, tenant loci.Tenant) {
 	if err := store.KeepIndex(ctx, a.store, tenant); err != nil && ctx.Err() == nil {
 		a.logger().Debug("the index was not kept; the next search makes it", "error", err)
+	}
+}
+
+// wipeQuietly wipes what the first erase would have to wipe, and whoever waits for it.
+func (a *app) wipeQuietly(ctx context.Context, tenant loci.Tenant) {
+	if err := store.WipeAhead(ctx, a.store, tenant); err != nil && ctx.Err() == nil {
+		a.logger().Debug("the file was not wiped; the next erase does it", "error", err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +98,60 @@ func TestUpkeepBuildsLocalGenerations(t *testing.T) {
 				stop()
 				<-done
 			})
+		})
+	}
+}
+
+// A wiper counts for whom it is asked to wipe ahead.
+type wiper struct {
+	loci.Store
+	asked atomic.Int64
+}
+
+func (w *wiper) WipeAhead(context.Context, loci.Tenant) error {
+	w.asked.Add(1)
+	return nil
+}
+
+// A server has its store wipe ahead of the first erase, behind the first replies: that of one tenant, and of all.
+func TestUpkeepWipesAhead(t *testing.T) {
+	for name, run := range map[string]func(*app, context.Context, loci.Tenant){
+		"one": (*app).upkeep,
+		"all": func(a *app, ctx context.Context, _ loci.Tenant) { a.upkeepOfAll(ctx) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tenant, err := loci.NewTenant("t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &wiper{Store: memory.Open()}
+			engine, err := loci.New(s, &loci.Options{Features: locitest.Features()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := engine.Memory(loci.View{Tenant: tenant, Namespace: loci.Namespace{"u"}, Actor: "a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.StoreFact(t.Context(), loci.NewFact{Content: "walrus"}); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			embedder := embedding.NewLexical()
+			a := &app{cfg: &config.Config{}, err: &log, store: s, embedder: embedder, engine: engine}
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { run(a, ctx, tenant) })
+			time.Sleep(upkeepDelay - time.Millisecond)
+			if n := s.asked.Load(); n > 0 {
+				t.Errorf("%s: before the first replies it was asked %d times", name, n)
+			}
+			time.Sleep(upkeepInterval)
+			if n := s.asked.Load(); n == 0 {
+				t.Errorf("%s: it was not asked; log: %s", name, &log)
+			}
+			stop()
+			running.Wait()
 		})
 	}
 }

@@ -93,6 +93,7 @@ type file struct {
 	numbers  *numbers       // of the store
 	watching int64          // the number of rows, see [watched]
 	handle   uintptr        // where SQLite has the writing connection; 0: not known
+	head     logHead        // of the writing connection; 0: not known
 	several  bool           // the last batch had more than one job; the writer alone uses it
 
 	meter   *meter.Meter    // of the store
@@ -256,6 +257,7 @@ func (f *file) close() {
 	f.search.close()
 	f.shelf.stop()
 	f.stopScrub()
+	f.leaveAtRest()
 	close(f.closing)
 	<-f.writerDone
 	<-f.mergerDone

@@ -17,5 +17,8 @@ const erasesInARow = 200
 // manyRecords are the records of a large change.
 const manyRecords = 4000
 
+// markSeeds and markSteps are how often a file is written to by several, and how many steps each time has.
+const markSeeds, markSteps = 2, 60
+
 // keptSteps is how many changes are made to a file whose records are kept.
 const keptSteps = 600

@@ -31,5 +31,8 @@ const erasesInARow = 40
 // manyRecords are the records of a large change.
 const manyRecords = 1500
 
+// markSeeds and markSteps are how often a file is written to by several, and how many steps each time has.
+const markSeeds, markSteps = 1, 30
+
 // keptSteps is how many changes are made to a file whose records are kept.
 const keptSteps = 120

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/patience"
+	"github.com/loci-memory/loci/store/internal/gaps"
 )
 
 // SQLite's secure_delete zeroes a row where it lies, but not the copies that
@@ -166,10 +168,10 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	if err := f.wipe(ctx); err != nil {
 		return err
 	}
-	err := f.withCause(f.cutLog(ctx))
+	err := f.withCause(f.truncateLog(ctx))
 	if isFull(err) {
 		f.ballast.release()
-		err = f.cutLog(ctx)
+		err = f.truncateLog(ctx)
 	}
 	if err != nil {
 		return err
@@ -181,80 +183,191 @@ func (f *file) scrubOnce(ctx context.Context) error {
 	})
 }
 
-// Others wait for two milliseconds while a slice of so many pages is looked at. What is
-// written meanwhile comes in again; after so many slices nobody may write in between.
+// Others wait for two milliseconds while a slice of so many pages is wiped. What is written meanwhile comes in again;
+// after so many slices more than all pages take nobody may write in between.
 const (
 	wipeSome   = 256
 	wipeSlices = 64
 )
 
-// wipe wipes every page that was written since it was last wiped, or all of them where it
-// is not known which these are. In the end one transaction wipes what is left before it
-// does anything else: then no gap holds anything that a page could take over from another
-// one.
+// maxLost is how often a wiping begins again because another process wrote what was not seen.
+const maxLost = 2
+
+// wipe wipes every page that may have something to wipe. In the end one transaction wipes what is left before it does
+// anything else: then no gap holds anything that a page could take over from another one.
 func (f *file) wipe(ctx context.Context) error {
+	return f.wipeInSlices(ctx, lookSlice, func() error { return nil })
+}
+
+// wipeInSlices is wipe that looks at so many pages in a slice, and calls rest after each.
+func (f *file) wipeInSlices(ctx context.Context, most int, rest func() error) error {
 	p := &f.touched
-	var all int64 // pages of the file, where each is to be looked at
-	if err := f.wiping(ctx, func(t *tx) error {
-		if p.whole {
-			return nil
-		}
-		if err := p.follow(t); err != nil {
+	for lost, slices, done := -1, 0, false; ; {
+		if err := f.wiping(ctx, func(t *tx) (err error) {
+			if lost < 0 || !p.known {
+				lost++
+				if !p.known && !p.learnAll(t) {
+					done = true
+					return t.wipePages()
+				}
+				slices = wipeSlices + p.pages.Len()/wipeSome + p.pages.Len()/most
+			}
+			slices--
+			done, err = t.wipeSlice(slices < 0 || lost > maxLost, most)
+			return err
+		}); err != nil || done {
 			return err
 		}
-		return t.row("SELECT page_count FROM pragma_page_count", nil, &all)
+		if err := rest(); err != nil {
+			return err
+		}
+	}
+}
+
+// What is wiped though nobody erases goes in smaller slices, of about a millisecond, with longer pauses in between.
+const (
+	aheadSlice  = 512
+	aheadPause  = 20 * time.Millisecond
+	aheadOthers = 200 * time.Millisecond
+)
+
+// WipeAhead wipes the file of a tenant where it is large and it is not known which pages may have something to wipe, or
+// where these are many, so that the next erase finds that done. It gives way to writes.
+func (s *Store) WipeAhead(ctx context.Context, t loci.Tenant) error {
+	if exists, err := s.exists(t); err != nil || !exists {
+		return err
+	}
+	f, err := s.acquire(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer s.release(f)
+	return f.translate("wipe ahead", f.wipeAhead(ctx))
+}
+
+func (f *file) wipeAhead(ctx context.Context) error {
+	due, err := f.wipeDue(ctx)
+	if err != nil || !due {
+		return err
+	}
+	before := f.meter.Work().Writes
+	if err := f.wipeInSlices(ctx, aheadSlice, func() error {
+		pause, now := aheadPause, f.meter.Work().Writes
+		if now > before+1 {
+			pause = aheadOthers
+		}
+		before = now
+		return patience.Sleep(ctx, pause)
 	}); err != nil {
 		return err
 	}
-	followed := true
-	for next := int64(1); next <= all && followed; {
-		if err := f.wiping(ctx, func(t *tx) (err error) {
-			if followed = p.following; followed {
-				next, err = t.wipeSlice(next, all+1)
-			}
-			return err
-		}); err != nil {
-			return err
+	return f.wiping(ctx, func(t *tx) error { // which has the file say so
+		if f.touched.known {
+			return f.touched.name(t, nil)
 		}
-	}
-	for slices, done := 0, false; followed && !done; slices++ {
-		if err := f.wiping(ctx, func(t *tx) (err error) {
-			if followed = p.following; followed {
-				done, err = t.wipeTouched(slices)
-			}
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	if followed {
 		return nil
+	})
+}
+
+// wipeDue reports whether there is much to wipe. A file at rest stays as it is.
+func (f *file) wipeDue(ctx context.Context) (due bool, err error) {
+	var found []byte
+	var pages int64
+	const query = "SELECT (SELECT CAST(value AS BLOB) FROM meta WHERE key = 'follower'), (SELECT page_count FROM pragma_page_count)"
+	if err := f.readRow(ctx, query, nil, &found, &pages); err != nil || pages <= smallFile {
+		return false, err
 	}
-	// Another process writes as well: nobody does while all is wiped at once.
-	return f.wiping(ctx, func(t *tx) error { return t.wipePages() })
+	if m, ok := gaps.MarkOf(found); ok && m.Rest {
+		return false, nil
+	}
+	err = f.wiping(ctx, func(*tx) error {
+		due = !f.touched.known || f.touched.pages.Len() > mostNamed
+		return nil
+	})
+	return due, err
+}
+
+// leaveAtRest is rest within the time that a file takes to be closed. A file that does not say what may have something
+// to wipe is wiped as a whole by who erases next.
+func (f *file) leaveAtRest() {
+	ctx, cancel := context.WithTimeout(context.Background(), scrubPatience)
+	defer cancel()
+	if err := f.rest(ctx); err != nil {
+		f.log.Debug("what may have something to wipe is not said", "file", f.path, "error", err)
+	}
+}
+
+// rest has a large file say what may have something to wipe, as long as nobody writes to it: it is about to be closed.
+func (f *file) rest(ctx context.Context) error {
+	p := &f.touched
+	for range 3 { // the first mark may move others of the file
+		if !p.restless.Load() {
+			return nil
+		}
+		many := false
+		err := f.wiping(ctx, func(t *tx) (err error) {
+			many, err = t.rest()
+			return err
+		})
+		if err == nil && many {
+			err = f.wipe(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.wiping(ctx, func(*tx) error { return nil }) // which takes away what is not sure
+}
+
+// rest leaves a mark of rest. many: there are more pages to wipe than a mark is to name.
+func (t *tx) rest() (many bool, err error) {
+	p := &t.f.touched
+	if !p.known || p.size <= smallFile {
+		p.restless.Store(false)
+		return false, nil
+	}
+	m := gaps.NewMark()
+	m.Rest, m.Unwiped = true, p.pages.Copy()
+	if p.resting, err = t.pagesOf("meta"); err != nil { // the mark itself goes there
+		return false, err
+	}
+	for page := p.resting.Next(1); page != 0; page = p.resting.Next(page + 1) {
+		m.Unwiped.Add(page)
+	}
+	if m.Shape, err = t.shape(); err != nil {
+		return false, err
+	}
+	b, fits := m.Bytes()
+	if !fits || m.Unwiped.Len() > mostNamed {
+		p.resting = nil
+		return true, nil
+	}
+	err = p.say(t, b, b)
+	p.mark = "" // whoever writes next takes it away
+	return false, err
+}
+
+// pagesOf are the pages of a small table that is an index.
+func (t *tx) pagesOf(table string) (*gaps.Set, error) {
+	var root int64
+	if err := t.row("SELECT rootpage FROM sqlite_schema WHERE name = ?", []any{table}, &root); err != nil {
+		return nil, err
+	}
+	found := &gaps.Set{}
+	for left := []int64{root}; len(left) > 0; left = left[1:] {
+		var page []byte
+		if err := t.row("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{left[0]}, &page); err != nil {
+			return nil, err
+		}
+		found.Add(uint32(left[0]))
+		left = append(left, gaps.Below(page)...)
+	}
+	return found, nil
 }
 
 // wiping is erase for a job that comes before the others of its transaction.
 func (f *file) wiping(ctx context.Context, run func(*tx) error) error {
 	return f.do(ctx, &job{run: run, erases: true, first: true, done: make(chan error, 1)})
-}
-
-// wipeTouched wipes pages that were written since they were last wiped: a slice of them,
-// or all and done.
-func (t *tx) wipeTouched(slices int) (done bool, err error) {
-	p := &t.f.touched
-	done = len(p.pages) <= wipeSome || slices >= wipeSlices
-	for n := range p.pages {
-		if !done && len(p.wiped) == wipeSome {
-			break
-		}
-		if err := t.wipePage(n); err != nil {
-			return false, err
-		}
-		p.wiped = append(p.wiped, n)
-	}
-	p.whole = done
-	return done, nil
 }
 
 // wipePages zeroes the unused bytes of every b-tree page.
@@ -263,12 +376,7 @@ func (t *tx) wipePages() error {
 	if err := t.row("SELECT page_count FROM pragma_page_count", nil, &all); err != nil {
 		return err
 	}
-	return t.wipeRange(1, all+1)
-}
-
-// wipeRange is wipePages from a page to before another one.
-func (t *tx) wipeRange(from, to int64) error {
-	for n := from; n < to; n++ {
+	for n := int64(1); n <= all; n++ {
 		if err := t.wipePage(n); err != nil {
 			return err
 		}
@@ -346,13 +454,6 @@ func wipeUnused(number int64, page []byte) {
 	unusedRanges(number, page, func(start, end int) { clear(page[start:end]) })
 }
 
-// cutLog is truncateLog for who follows pages: that data change meanwhile is this process's doing.
-func (f *file) cutLog(ctx context.Context) error {
-	f.touched.cut.Add(1)
-	defer f.touched.cut.Add(1)
-	return f.truncateLog(ctx)
-}
-
 // truncateLog merges the write-ahead log into the file and cuts it to nothing. A
 // reader of another process can hold that up; it is tried again until ctx ends.
 func (f *file) truncateLog(ctx context.Context) error {
@@ -362,9 +463,14 @@ func (f *file) truncateLog(ctx context.Context) error {
 	}
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		var busy, log, moved int
-		err := f.rows.Cut(func() error {
-			return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
-		})
+		_, _, err := checkpoint(db, "PASSIVE") // takes long, and nobody waits for it
+		if err == nil {
+			err = f.rows.Cut(func() error {
+				f.touched.cutting.Lock()
+				defer f.touched.cutting.Unlock()
+				return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+			})
+		}
 		if err == nil && busy == 0 {
 			return nil
 		}

@@ -186,6 +186,9 @@ func registerTaker() int32 {
 			code = addFunction(tls, db, handleFunction, 0, address(handleStep), 0, 0)
 		}
 		if code == sqlite3.SQLITE_OK {
+			code = addFunction(tls, db, regionFunction, 1, address(regionStep), 0, 0)
+		}
+		if code == sqlite3.SQLITE_OK {
 			code = addFunction(tls, db, unwipedFunction, 2, address(unwipedStep), 0, 0)
 		}
 		if code == sqlite3.SQLITE_OK {

@@ -32,6 +32,9 @@ const watchFunction = "loci_watch"
 // handleFunction returns where SQLite has the connection that calls it.
 const handleFunction = "loci_handle"
 
+// regionFunction returns where a region of the index of the write-ahead log lies; 0: nowhere.
+const regionFunction = "loci_log_region"
+
 // watched are those that are told, by number.
 var watched numbered[*rowcache.File]
 
@@ -74,6 +77,7 @@ func (f *file) watch(ctx context.Context) error {
 	const query = "SELECT " + watchFunction + "(?), " + handleFunction + "() FROM meta WHERE key = 'seq'" // of a table, so that the log is open
 	err := f.writeConn.QueryRowContext(ctx, query, f.watching).Scan(&at, &db)
 	head, f.handle = logHead(at), uintptr(db)
+	f.head = head
 	return err
 }
 
@@ -118,7 +122,15 @@ func watchStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
 	}
 	db := sqlite3.Xsqlite3_context_db_handle(tls, call)
 	sqlite3.Xsqlite3_update_hook(tls, db, address(rowChanged), uintptr(number))
-	sqlite3.Xsqlite3_result_int64(tls, call, int64(headOf(tls, db)))
+	sqlite3.Xsqlite3_result_int64(tls, call, int64(headOf(tls, db, 0)))
+}
+
+// regionStep is called by SQLite for regionFunction.
+func regionStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
+	row := lentRow{tls, unsafe.Slice((*uintptr)(foreign(values)), columns)}
+	n, _ := row.integer(0)
+	db := sqlite3.Xsqlite3_context_db_handle(tls, call)
+	sqlite3.Xsqlite3_result_int64(tls, call, int64(headOf(tls, db, int32(n))))
 }
 
 // handleStep is called by SQLite for handleFunction.
@@ -144,8 +156,8 @@ func mainFile(tls *libc.TLS, db uintptr) (file uintptr, methods *sqlite3.Tsqlite
 	return *at, (*sqlite3.Tsqlite3_io_methods)(foreign(found))
 }
 
-// headOf asks SQLite where it has the header of a connection's log.
-func headOf(tls *libc.TLS, db uintptr) uintptr {
+// headOf asks SQLite where it has a region of the index of a connection's log, of which the first begins with its header.
+func headOf(tls *libc.TLS, db uintptr, n int32) uintptr {
 	file, m := mainFile(tls, db)
 	if m == nil || m.FiVersion < 2 || m.FxShmMap == 0 {
 		return 0
@@ -158,7 +170,7 @@ func headOf(tls *libc.TLS, db uintptr) uintptr {
 	const region = 32 << 10 // as SQLite maps it
 	shmMap := *(*func(*libc.TLS, uintptr, int32, int32, int32, uintptr) int32)(
 		unsafe.Pointer(&struct{ uintptr }{m.FxShmMap}))
-	if shmMap(tls, file, 0, region, 0, room) != sqlite3.SQLITE_OK {
+	if shmMap(tls, file, n, region, 0, room) != sqlite3.SQLITE_OK {
 		return 0
 	}
 	return *memory

@@ -263,10 +263,10 @@ func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
 		}
 		return 1
 	})
+	f.touched.alone = len(batch) == 1
 	outcome, broken := t.runAll(batch, t.together(batch))
 	if broken == nil && len(batch) == 1 && outcome[batch[0]] != nil {
 		t.forget()
-		f.touched.wiped = f.touched.wiped[:0]
 		return outcome, t.exec("ROLLBACK")
 	}
 	if broken == nil {
@@ -274,7 +274,6 @@ func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
 	}
 	if broken != nil {
 		t.forget()
-		f.touched.lose() // what it wrote to the log may be overwritten
 		if err := t.exec("ROLLBACK"); err != nil {
 			f.log.Debug("rollback after a failed commit", "file", f.path, "error", err)
 		}
@@ -282,7 +281,6 @@ func (f *file) commitOnce(t *tx, batch []*job) (map[*job]error, error) {
 	}
 	f.mergeSoon()
 	f.meter.Commit(len(outcome))
-	f.touched.committed()
 	if t.seq != 0 {
 		f.search.handover.add(handedBatch{t.seq, t.handed, t.unhanded == 0})
 	}
@@ -310,8 +308,13 @@ func (t *tx) end() error {
 	if err := t.saveHead(); err != nil {
 		return err
 	}
+	t.f.touched.cutting.Lock()
+	defer t.f.touched.cutting.Unlock()
 	t.f.rows.Committing()
 	err := t.exec("COMMIT")
+	if err == nil {
+		t.f.touched.committed(t)
+	}
 	if now, alone := t.f.rows.Committed(); alone && err == nil {
 		t.committedIn(now)
 	}
@@ -401,7 +404,7 @@ func (t *tx) runJob(j *job, alone bool) (err, broken error) {
 		return nil, broken
 	}
 	seq, erased, active, names := t.seq, t.erased, t.active, t.names
-	head, headKnown, headMoved, already := t.head, t.headKnown, t.headMoved, len(t.f.touched.wiped)
+	head, headKnown, headMoved := t.head, t.headKnown, t.headMoved
 	given, unhanded := len(t.handed), t.unhanded
 	if err = t.run(j); err == nil {
 		return nil, t.exec("RELEASE job")
@@ -413,7 +416,6 @@ func (t *tx) runJob(j *job, alone bool) (err, broken error) {
 		return nil, broken
 	}
 	t.seq, t.erased, t.active, t.names = seq, erased, active, names
-	t.f.touched.wiped = t.f.touched.wiped[:already]
 	t.handed, t.unhanded = t.handed[:given], unhanded
 	t.head, t.headKnown, t.headMoved = head, headKnown, headMoved
 	t.forget() // numbers given out by the job are gone with it
@@ -437,15 +439,15 @@ func (t *tx) forget() {
 // look reads the active space, and forgets what is remembered of the file when the
 // tenant was erased meanwhile, or the name of a namespace.
 func (t *tx) look() error {
-	var floor, named, version int64
+	var floor, named int64
 	var follower []byte
 	const query = `SELECT (SELECT value FROM meta WHERE key = 'erased_floor'), (SELECT value FROM meta WHERE key = 'active_space'),
 		(SELECT value FROM meta WHERE key = 'names'), (SELECT value FROM meta WHERE key = 'name_key'),
-		(SELECT value FROM meta WHERE key = 'follower'), (SELECT data_version FROM pragma_data_version)`
-	if err := t.row(query, nil, &floor, &t.active, &named, (*[]byte)(&t.names), &follower, &version); err != nil {
+		(SELECT CAST(value AS BLOB) FROM meta WHERE key = 'follower')`
+	if err := t.row(query, nil, &floor, &t.active, &named, (*[]byte)(&t.names), &follower); err != nil {
 		return err
 	}
-	if err := t.f.touched.check(t, follower, version); err != nil {
+	if err := t.f.touched.begun(t, follower); err != nil {
 		return err
 	}
 	if floor != t.floor || named != t.named || len(t.places) > 10_000 {

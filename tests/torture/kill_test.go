@@ -156,6 +156,10 @@ type state struct {
 type ledger struct {
 	notes map[loci.ID]*state
 	saved map[string]bool // names acknowledged as saved, for the early child, which knows no id yet
+
+	named  map[loci.ID][]string // what each note ever said
+	erased []string             // what notes said whose deletion was acknowledged
+	later  bool                 // the child is killed after it has done something
 }
 
 func (l *ledger) take(line string) error {
@@ -177,6 +181,11 @@ func (l *ledger) take(line string) error {
 		l.notes[id] = &state{says: map[string]bool{}}
 	}
 	s := l.notes[id]
+	if verb != "delete" && l.named != nil {
+		l.named[id] = append(l.named[id], name)
+	} else if mark == "!" {
+		l.erased = append(l.erased, l.named[id]...)
+	}
 	switch {
 	case mark == "?" && verb == "update":
 		s.says[name] = true
@@ -267,7 +276,7 @@ func cycle(t *testing.T, url string, early bool, l *ledger) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if timer == nil { // the first word: from now on, any moment
+		if timer == nil && (!l.later || strings.HasPrefix(line, "! delete")) { // the first word: from now on, any moment
 			timer = time.AfterFunc(rand.N(60*time.Millisecond), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 		}
 		if err := l.take(strings.TrimSpace(line)); err != nil {

@@ -9,9 +9,26 @@ type State [12]uint32
 const (
 	changes = 2 // a number that each commit raises by one
 	frames  = 4 // in the log
+	pages   = 5 // of the file
 	sums    = 6 // of these, two
 	cuts    = 8 // a number that is raised by one where the log begins again, big-endian, and one at random
 )
+
+// Changes is a number that each commit, whoever makes it, raises by one.
+func (s State) Changes() uint32 { return s[changes] }
+
+// Frames is how many the log has.
+func (s State) Frames() uint32 { return s[frames] }
+
+// Pages is how many the file has.
+func (s State) Pages() uint32 { return s[pages] }
+
+// Log tells one log of a file from the others, as the log's header does.
+func (s State) Log() (l [8]byte) {
+	binary.NativeEndian.PutUint32(l[:], s[cuts])
+	binary.NativeEndian.PutUint32(l[4:], s[cuts+1])
+	return l
+}
 
 // isCut reports whether one state became another one because the log was merged into the file and begun again, and
 // nothing else: the file says the same.
