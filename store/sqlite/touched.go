@@ -249,7 +249,10 @@ func (p *touched) committed(t *tx) {
 		from = 0
 	}
 	rests := p.known && p.resting != nil && now.Changes() == before.Changes()+1
-	rests = rests && p.eachFrame(t, from, now.Frames(), func(_, page uint32) { rests = rests && p.resting.Has(page) }) && rests
+	if rests {
+		seen := p.eachFrame(t, from, now.Frames(), func(_, page uint32) { rests = rests && p.resting.Has(page) })
+		rests = rests && seen
+	}
 	p.restless.Store(!rests && now.Pages() > smallFile)
 }
 
@@ -387,7 +390,7 @@ func (t *tx) wipeSlice(all bool, most int) (done bool, err error) {
 		some := make(map[uint32]bool, readPages) // whether it is to be asked for
 		first, last := next, next
 		inFile := false
-		for before := first; next != 0 && next-first < readPages && next-before <= readApart; next = p.pages.Next(next + 1) {
+		for before := first; next != 0 && next-first < readPages && next-before <= readApart; {
 			before = next
 			frame := p.inLog[next]
 			some[next] = frame == 0 || !p.cleanInLog(t, frame, next, room)
@@ -395,6 +398,7 @@ func (t *tx) wipeSlice(all bool, most int) (done bool, err error) {
 				last = next
 			}
 			looked++
+			next = p.pages.Next(next + 1)
 		}
 		if inFile {
 			if err := t.wipeRead(first, last, some); err != nil {

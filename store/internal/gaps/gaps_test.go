@@ -59,7 +59,8 @@ func TestSetsOfPages(t *testing.T) {
 			t.Fatalf("seed %d: %d pages do not fit", seed, s.Len())
 		}
 		got, ok := MarkOf(b)
-		if !ok || got.Rest != m.Rest || got.Frames != m.Frames || got.Log != m.Log || got.Nonce != m.Nonce || got.Shape != m.Shape ||
+		if !ok || got.Rest != m.Rest || got.Frames != m.Frames || got.Log != m.Log ||
+			got.Nonce != m.Nonce || got.Shape != m.Shape ||
 			!maps.Equal(pages(&got.Unwiped), want) || got.Unwiped.Len() != len(want) {
 			t.Errorf("seed %d: %v; want %v", seed, got, m)
 		}
@@ -100,7 +101,9 @@ func TestMarksAreWholeOrNone(t *testing.T) {
 
 // What cannot be a set is none, however much it asks for.
 func TestBadSets(t *testing.T) {
-	for _, b := range [][]byte{{0, 1}, {1}, {0x80}, {1, 0x80}, {0xff, 0xff, 0xff, 0xff, 0x7f, 1}, {1, 0xff, 0xff, 0xff, 0xff, 0x7f}} {
+	for _, b := range [][]byte{
+		{0, 1}, {1}, {0x80}, {1, 0x80}, {0xff, 0xff, 0xff, 0xff, 0x7f, 1}, {1, 0xff, 0xff, 0xff, 0xff, 0x7f},
+	} {
 		if s, ok := setOf(b); ok {
 			t.Errorf("%x: %d pages", b, s.Len())
 		}
