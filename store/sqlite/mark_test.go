@@ -356,8 +356,7 @@ func TestMigrationsTakeTheMarkAway(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
 	largeFile(t, path)
-	outside(t, path, "PRAGMA user_version = 12", "DROP TABLE erasing",
-		"CREATE TRIGGER holding_delete AFTER DELETE ON record BEGIN SELECT 1; END")
+	outside(t, path, "PRAGMA user_version = 13", "DROP TRIGGER event_block", "DROP TABLE event_span")
 	db, err := openDB(path, writerPragmas)
 	must(t, err)
 	conn, err := db.Conn(t.Context())
