@@ -28,17 +28,21 @@ func TestSmallShardsAreReadTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	all := func(s *Store, want int) {
+		t.Helper()
+		everything := loci.Filter{Within: []loci.Namespace{{}}}
+		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everything, 100)
+		if err != nil || len(hits) != want {
+			t.Errorf("%d hits, %v; want %d", len(hits), err, want)
+		}
+	}
 	walruses := func(s *Store, want int) {
 		t.Helper()
 		left := loci.Filter{Within: []loci.Namespace{{}}, Kinds: []loci.Kind{"what's left"}}
 		if hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, left, 100); err != nil || len(hits) != 4 {
 			t.Errorf("%d hits of a kind, %v; want 4", len(hits), err)
 		}
-		everything := loci.Filter{Within: []loci.Namespace{{}}}
-		hits, err := s.Match(t.Context(), testTenant, loci.Probe{Text: "walrus"}, everything, 100)
-		if err != nil || len(hits) != want {
-			t.Errorf("%d hits, %v; want %d", len(hits), err, want)
-		}
+		all(s, want)
 	}
 	walruses(s, 11)
 	if err := s.Close(); err != nil {
@@ -71,4 +75,9 @@ func TestSmallShardsAreReadTogether(t *testing.T) {
 	if x := &s.files[testTenant].search; x.index.Passages() != 60+4+loadRecords+500 {
 		t.Errorf("%d passages are in the index", x.index.Passages())
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	exec1(t, path, "DELETE FROM meta WHERE "+manifestKeys)
+	all(again(), 11) // both kinds of shards at once
 }
