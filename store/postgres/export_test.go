@@ -133,7 +133,7 @@ func Observe(see func(sql string, args []any)) { observe = see }
 // Unlock makes writes of this process leave out the lock on the tenant's row.
 func Unlock() {
 	guessing = false
-	lockTenant = "SELECT seq + 1, floor, events, namespaces, spaces, active, head, name_key, name, chain_start, held_seq, held_records, held_bytes FROM loci.tenant WHERE tenant = $1"
+	lockTenant = "SELECT seq + 1" + strings.TrimPrefix(stateColumns, "seq") + " FROM loci.tenant WHERE tenant = $1"
 }
 
 // Explain returns how a statement would be done behind the wall of a tenant: with arguments,
