@@ -271,20 +271,20 @@ func (x *tx) countAgain() error {
 // countEvery is how often a process counts a tenant again that servers of another version write to.
 const countEvery = time.Minute
 
-// countLater counts a tenant again beside whoever asks.
+// countLater counts a tenant again beside whoever asks, and no longer than the store is open.
 func (s *Store) countLater(t *tenant) {
 	now := time.Now().UnixNano()
 	last := t.counted.Load()
 	if last != 0 && now-last < int64(countEvery) || !t.counted.CompareAndSwap(last, now) {
 		return
 	}
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), eraseTime)
+	s.crew.Beside(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, eraseTime)
 		defer cancel()
-		if err := s.countAgain(ctx, t.name); err != nil {
+		if err := s.countAgain(ctx, t.name); err != nil && s.crew.Context().Err() == nil {
 			s.log.Warn("the counts of a tenant are not kept yet: statistics count its records one by one", "error", err)
 		}
-	}()
+	})
 }
 
 // countTenants counts every tenant whose counts are not known, each in a transaction of its own, in which

@@ -83,5 +83,13 @@ func TestWhatAWipingWroteNeedsNoSecondLook(t *testing.T) {
 	}}
 	_, err := f.commit(x, []*job{wipe, {done: make(chan error, 1), run: grow}}) // as the writer does, who waits
 	must(t, err)
+	for _, page := range f.touched.wiped {
+		if !f.touched.pages.Has(page) {
+			t.Errorf("page %d was wiped, and written again by another job of the transaction: nobody looks at it", page)
+		}
+	}
+	if len(f.touched.wiped) == 0 {
+		t.Error("nothing was wiped: the test shows nothing")
+	}
 	suspects(t, s)
 }

@@ -102,6 +102,18 @@ func (c *Crew) Run(work func() (more bool)) bool {
 	return true
 }
 
+// Beside has one of the crew do something that does not give way, as others wait for what it holds. It ends when its
+// context does. false: the crew is closed.
+func (c *Crew) Beside(work func(context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.running.Go(func() { work(c.ctx) })
+	return true
+}
+
 // Loads are those of one index.
 type Loads[T any] struct {
 	Crew    *Crew
