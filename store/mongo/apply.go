@@ -213,11 +213,8 @@ func (x *tx) finish() error {
 	if err := x.unname(); err != nil {
 		return err
 	}
-	if x.State.Events/page.BlockSize > x.Found.Events/page.BlockSize {
-		most := max(describedAtOnce, (x.State.Events-x.Found.Events)/page.BlockSize+1)
-		if _, err := x.describe(most); err != nil {
-			return err
-		}
+	if err := x.describe(page.ToDescribe(x.Found.Events, x.State.Events)); err != nil {
+		return err
 	}
 	set := fields{
 		{Key: "floor", Value: st.Floor}, {Key: "events", Value: st.Events}, {Key: "namespaces", Value: st.Namespaces},

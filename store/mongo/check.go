@@ -19,12 +19,9 @@ const maxFindings = 20
 // Check implements [loci.Store]: what only we know about the documents. Whether the
 // database's files are sound is for validate() of each collection.
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
-	var kept *loci.Holding
-	var held loci.Holding
-	var wrong, misplaced int
-	var lost bool
+	var kept form.Kept
 	err = s.read(ctx, t, "check", func(r *reading) error {
-		kept = nil
+		kept = form.Kept{}
 		c := checker{reading: r, kinds: map[string]int{}}
 		if err := r.start(); err != nil || !r.state.There {
 			findings = nil
@@ -35,41 +32,48 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		if err != nil {
 			return err
 		}
-		if wrong, lost, err = r.checkTally(); err != nil {
+		if kept.Wrong, kept.Uncounted, err = r.checkTally(); err != nil {
 			return err
 		}
-		if misplaced, err = r.checkSpans(); err != nil {
+		if kept.Misplaced, err = r.checkSpans(); err != nil {
 			return err
 		}
-		kept, held = r.state.Held(r.state.Seq), loci.Holding{}
-		return r.aggregate(cRecord, r.t.holding(), takeHolding(&held))
+		kept.Held = r.state.Held(r.state.Seq)
+		return r.aggregate(cRecord, r.t.holding(), takeHolding(&kept.Really))
 	})
-	if err == nil && wrong > 0 {
-		findings = append(findings, form.TallyFault(wrong))
-	}
-	if err == nil && misplaced > 0 {
-		findings = append(findings, form.SpanFault(int64(misplaced)))
-		err = s.describeAgain(ctx, t)
-	}
-	if err == nil && (wrong > 0 || lost) {
-		err = s.countAgain(ctx, t)
-	}
-	if err != nil || kept == nil || *kept == held {
+	if err != nil {
 		return findings, err
 	}
-	return append(findings, form.HoldingFault(*kept, held)), s.measureAgain(ctx, t)
+	faults, err := kept.Mend(ctx, t, mender{s})
+	return append(findings, faults...), err
 }
 
-// measureAgain keeps what the tenant really holds.
-func (s *Store) measureAgain(ctx context.Context, t loci.Tenant) error {
-	g, err := s.lobby.Enter(ctx, t)
+// mender makes again what is kept beside the records of a tenant ([form.Mender]).
+type mender struct{ *Store }
+
+// do writes to a tenant under its lock, for as long as that takes.
+func (s mender) do(ctx context.Context, name loci.Tenant, op string, decide func(*tx) error) error {
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer s.lobby.Leave(g)
-	measure := func(x *tx) error { return x.now(func(context.Context) error { return x.measure() }) }
-	j := &job{Decide: measure, Time: eraseTime}
-	return translate("measure", s.write(ctx, g, j))
+	return translate(op, s.write(ctx, g, &job{Decide: decide, Time: eraseTime}))
+}
+
+// Recount counts all that a tenant has, and keeps that.
+func (s mender) Recount(ctx context.Context, t loci.Tenant) error {
+	return s.do(ctx, t, "count", (*tx).countAgain)
+}
+
+// Redescribe makes again what is kept of the blocks of a tenant's events.
+func (s mender) Redescribe(ctx context.Context, t loci.Tenant) error {
+	return s.do(ctx, t, "describe events", (*tx).describeAgain)
+}
+
+// Remeasure keeps what the tenant really holds.
+func (s mender) Remeasure(ctx context.Context, t loci.Tenant) error {
+	return s.do(ctx, t, "measure", func(x *tx) error { return x.now(func(context.Context) error { return x.measure() }) })
 }
 
 // A checker looks at a tenant.

@@ -123,7 +123,7 @@ func (c *copying) Finish(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return c.s.countAgain(ctx, c.t)
+	return mender{c.s}.Recount(ctx, c.t)
 }
 
 // step writes a part and how far the copy is then, in one transaction. Conflict: somebody

@@ -101,21 +101,19 @@ func (r *reading) spans(
 	return found, err
 }
 
-// describedAtOnce bounds the blocks that one write describes, of which it fills one. The others are those of
-// servers of a version that describes none.
-const describedAtOnce = 16
-
-// describe stages the spans of blocks that are whole now, once their events are written; more: there are others.
-func (x *tx) describe(most int64) (more bool, err error) {
+// describe stages the spans of up to most blocks that are whole now, once their events are written.
+func (x *tx) describe(most int64) error {
 	whole := x.State.Events / page.BlockSize
+	if most == 0 || whole == 0 {
+		return nil
+	}
 	from, err := x.described(x.ctx, x.t)
 	if err != nil || from >= whole {
-		return false, err
+		return err
 	}
-	to := min(whole, from+most)
-	blocks, err := x.blocks(x.ctx, x.t, from, to)
+	blocks, err := x.blocks(x.ctx, x.t, from, min(whole, from+most))
 	if err != nil {
-		return false, err
+		return err
 	}
 	for typ, list := range blocks {
 		for _, d := range list {
@@ -125,7 +123,7 @@ func (x *tx) describe(most int64) (more bool, err error) {
 				bson.E{Key: "first_at", Value: d.FirstAt}, bson.E{Key: "last_at", Value: d.LastAt}))
 		}
 	}
-	return to < whole, x.bulk()
+	return x.bulk()
 }
 
 // blocks reads the spans of the blocks behind one, up to another.
@@ -261,20 +259,9 @@ func (r *reading) checkSpans() (wrong int, err error) {
 }
 
 // describeAgain makes again what is kept of the blocks of a tenant's events.
-func (s *Store) describeAgain(ctx context.Context, name loci.Tenant) error {
-	g, err := s.lobby.Enter(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer s.lobby.Leave(g)
-	j := &job{Time: eraseTime, Decide: func(x *tx) error {
-		x.delete(cSpan)
-		return x.now(func(context.Context) error {
-			_, err := x.describe(math.MaxInt32)
-			return err
-		})
-	}}
-	return translate("describe events", s.write(ctx, g, j))
+func (x *tx) describeAgain() error {
+	x.delete(cSpan)
+	return x.now(func(context.Context) error { return x.describe(math.MaxInt32) })
 }
 
 // Chain implements [loci.EventLog].

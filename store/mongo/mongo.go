@@ -12,7 +12,6 @@ import (
 	"iter"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -96,7 +95,7 @@ type tenant struct {
 	search follow.Index
 	queue  batch.Queue[*tx]
 
-	counted atomic.Int64 // when its counts were last counted again
+	recount batch.Recount
 }
 
 // guest is a tenant while it is asked for.

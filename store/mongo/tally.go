@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -187,7 +186,7 @@ func (r *reading) tallied() (came batch.Tallies, known bool, err error) {
 		return nil, false, err
 	}
 	if came, known = r.state.Tallied(r.state.Seq); !known && r.state.There {
-		r.s.countLater(r.t)
+		r.t.recount.Later(r.s.crew, r.s.log, r.t.name, eraseTime, mender{r.s}.Recount)
 	}
 	return came, known, nil
 }
@@ -226,20 +225,7 @@ func (r *reading) checkTally() (wrong int, lost bool, err error) {
 	return kept.Differ(counted), false, err
 }
 
-// countAgain counts all that a tenant has, under its lock, and keeps that.
-func (s *Store) countAgain(ctx context.Context, name loci.Tenant) error {
-	g, err := s.lobby.Enter(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer s.lobby.Leave(g)
-	return translate("count", s.write(ctx, g, countJob()))
-}
-
-func countJob() *job {
-	return &job{Decide: func(x *tx) error { return x.countAgain() }, Time: eraseTime}
-}
-
+// countAgain counts all that a tenant has, and keeps that.
 func (x *tx) countAgain() error {
 	counted := batch.Tallies{}
 	if err := x.now(func(context.Context) error {
@@ -247,7 +233,7 @@ func (x *tx) countAgain() error {
 	}); err != nil {
 		return err
 	}
-	if _, err := x.describe(math.MaxInt32); err != nil { // what others have not
+	if err := x.describe(math.MaxInt32); err != nil { // what others have not
 		return err
 	}
 	x.delete(cTally)
@@ -257,25 +243,6 @@ func (x *tx) countAgain() error {
 	}
 	x.CountedAgain()
 	return nil
-}
-
-// countEvery is how often a process counts a tenant again that servers of another version write to.
-const countEvery = time.Minute
-
-// countLater counts a tenant again beside whoever asks, and no longer than the store is open.
-func (s *Store) countLater(t *tenant) {
-	now := time.Now().UnixNano()
-	last := t.counted.Load()
-	if last != 0 && now-last < int64(countEvery) || !t.counted.CompareAndSwap(last, now) {
-		return
-	}
-	s.crew.Beside(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, eraseTime)
-		defer cancel()
-		if err := s.countAgain(ctx, t.name); err != nil && s.crew.Context().Err() == nil {
-			s.log.Warn("the counts of a tenant are not kept yet: statistics count its records one by one", "error", err)
-		}
-	})
 }
 
 // countTenants counts every tenant whose counts are not known, each in a transaction of its own, in which
@@ -293,7 +260,7 @@ func (s *Store) countTenants(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := s.committer(&guest{Of: t}).Together(countJob())[0]; err != nil {
+		if err := s.committer(&guest{Of: t}).Together(&job{Decide: (*tx).countAgain, Time: eraseTime})[0]; err != nil {
 			return err
 		}
 	}

@@ -40,12 +40,10 @@ var checks = []string{
 // Check implements [loci.Store]: what only we know about the rows. Whether the database's
 // files are sound is for pg_amcheck.
 func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, err error) {
-	var kept *loci.Holding
-	var wrong, misplaced int
-	var lost bool
-	held := &loci.Holding{}
+	var kept form.Kept
 	err = s.read(ctx, t, "check", func(r *reading) error {
-		findings = nil
+		findings, kept = nil, form.Kept{}
+		held := &kept.Really
 		stmts := []stmt{r.t.selectHolding(&held)}
 		for _, query := range checks {
 			stmts = append(stmts, stmt{sql: query, once: true, args: []any{r.t.key}, row: func(row row) error {
@@ -56,11 +54,11 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		if err := r.query(stmts...); err != nil || !r.state.There {
 			return err
 		}
-		kept = r.state.Held(r.state.Seq)
-		if wrong, lost, err = r.checkTally(); err != nil {
+		kept.Held = r.state.Held(r.state.Seq)
+		if kept.Wrong, kept.Uncounted, err = r.checkTally(); err != nil {
 			return err
 		}
-		if misplaced, err = r.checkSpans(); err != nil {
+		if kept.Misplaced, err = r.checkSpans(); err != nil {
 			return err
 		}
 		all := loci.Filter{Within: []loci.Namespace{{}}, NotLive: true}
@@ -69,31 +67,39 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 			return len(findings) < maxFindings
 		})
 	})
-	if err == nil && wrong > 0 {
-		findings = append(findings, form.TallyFault(wrong))
-	}
-	if err == nil && misplaced > 0 {
-		findings = append(findings, form.SpanFault(int64(misplaced)))
-		err = s.describeAgain(ctx, t)
-	}
-	if err == nil && (wrong > 0 || lost) {
-		err = s.countAgain(ctx, t)
-	}
-	if err != nil || kept == nil || *kept == *held {
+	if err != nil {
 		return findings, err
 	}
-	return append(findings, form.HoldingFault(*kept, *held)), s.measureAgain(ctx, t)
+	faults, err := kept.Mend(ctx, t, mender{s})
+	return append(findings, faults...), err
 }
 
-// measureAgain keeps what the tenant really holds.
-func (s *Store) measureAgain(ctx context.Context, t loci.Tenant) error {
-	g, err := s.lobby.Enter(ctx, t)
+// mender makes again what is kept beside the records of a tenant ([form.Mender]).
+type mender struct{ *Store }
+
+// do writes to a tenant under its lock, for as long as that takes.
+func (s mender) do(ctx context.Context, name loci.Tenant, op string, decide func(*tx) error) error {
+	g, err := s.lobby.Enter(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer s.lobby.Leave(g)
-	j := &job{Decide: func(x *tx) error { return x.now(x.t.selectHolding(&x.Used)) }, Time: eraseTime}
-	return translate("measure", s.write(ctx, g, j))
+	return translate(op, s.write(ctx, g, &job{Decide: decide, Time: eraseTime}))
+}
+
+// Recount counts all that a tenant has, and keeps that.
+func (s mender) Recount(ctx context.Context, t loci.Tenant) error {
+	return s.do(ctx, t, "count", (*tx).countAgain)
+}
+
+// Redescribe makes again what is kept of the blocks of a tenant's events.
+func (s mender) Redescribe(ctx context.Context, t loci.Tenant) error {
+	return s.do(ctx, t, "describe events", (*tx).describeAgain)
+}
+
+// Remeasure keeps what the tenant really holds.
+func (s mender) Remeasure(ctx context.Context, t loci.Tenant) error {
+	return s.do(ctx, t, "measure", func(x *tx) error { return x.now(x.t.selectHolding(&x.Used)) })
 }
 
 const maxInt = 1<<31 - 1

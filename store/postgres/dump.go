@@ -91,7 +91,7 @@ func (c *copying) Finish(ctx context.Context) error {
 	if err := c.step(ctx, "finish a copy", next, func(x *tx) { x.State.TakeHead(x.t.name, &c.head) }); err != nil {
 		return err
 	}
-	return c.s.countAgain(ctx, c.t)
+	return mender{c.s}.Recount(ctx, c.t)
 }
 
 // step writes a part and how far the copy is then, in one transaction. Conflict: somebody

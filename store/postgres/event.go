@@ -124,17 +124,12 @@ const (
 	keptSpansOf  = "SELECT " + spanColumns + " FROM loci.event_span WHERE tenant = $1"
 	wholeSpansOf = "SELECT " + spanColumns + " FROM (" + spansOf + bySpan + ") s"
 	wrongSpans   = "SELECT count(*) FROM ((" + wholeSpansOf + " EXCEPT " + keptSpansOf + ") UNION ALL (" + keptSpansOf + " EXCEPT " + wholeSpansOf + ")) s"
-
-	// describedAtOnce bounds the blocks that one write describes, of which it fills one. The others are those of
-	// servers of a version that describes none.
-	describedAtOnce = 16
 )
 
 // describe stages what the spans are of blocks that are whole now.
 func (x *tx) describe() {
-	if whole := x.State.Events / page.BlockSize; whole > x.Found.Events/page.BlockSize {
-		most := max(describedAtOnce, whole-x.Found.Events/page.BlockSize+1)
-		x.written = append(x.written, stmt{sql: describe, args: []any{x.t.key, whole, most}})
+	if most := page.ToDescribe(x.Found.Events, x.State.Events); most > 0 {
+		x.written = append(x.written, stmt{sql: describe, args: []any{x.t.key, x.State.Events / page.BlockSize, most}})
 	}
 }
 
@@ -252,18 +247,10 @@ func (r *reading) checkSpans() (wrong int, err error) {
 }
 
 // describeAgain makes again what is kept of the blocks of a tenant's events.
-func (s *Store) describeAgain(ctx context.Context, name loci.Tenant) error {
-	g, err := s.lobby.Enter(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer s.lobby.Leave(g)
-	j := &job{Time: eraseTime, Decide: func(x *tx) error {
-		x.Flush()
-		x.written = append(x.written, stmt{sql: forgetSpans, args: []any{x.t.key}})
-		return x.now(stmt{sql: describeAll, args: []any{x.t.key, x.Found.Events / page.BlockSize}})
-	}}
-	return translate("describe events", s.write(ctx, g, j))
+func (x *tx) describeAgain() error {
+	x.Flush()
+	x.written = append(x.written, stmt{sql: forgetSpans, args: []any{x.t.key}})
+	return x.now(stmt{sql: describeAll, args: []any{x.t.key, x.Found.Events / page.BlockSize}})
 }
 
 // Chain implements [loci.EventLog].

@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -89,7 +88,7 @@ type tenant struct {
 	search follow.Index
 	queue  batch.Queue[*tx]
 
-	counted atomic.Int64 // when its counts were last counted again
+	recount batch.Recount
 }
 
 // guest is a tenant while it is asked for.

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -123,7 +122,7 @@ func (r *reading) keptCount(filter *loci.Filter, n *loci.Counts) (done bool, err
 	came, known := r.state.Tallied(r.state.Seq)
 	if !known {
 		if r.state.There {
-			r.s.countLater(r.t)
+			r.countLater()
 		}
 		return false, nil
 	}
@@ -178,9 +177,14 @@ func (r *reading) tallied() (came batch.Tallies, known bool, err error) {
 		return nil, false, err
 	}
 	if came, known = r.state.Tallied(r.state.Seq); !known && r.state.There {
-		r.s.countLater(r.t)
+		r.countLater()
 	}
 	return came, known, nil
+}
+
+// countLater has the tenant counted again beside whoever asks.
+func (r *reading) countLater() {
+	r.t.recount.Later(r.s.crew, r.s.log, r.t.name, eraseTime, mender{r.s}.Recount)
 }
 
 // expired is the statement that takes off what has expired.
@@ -242,17 +246,7 @@ func (r *reading) checkTally() (wrong int, lost bool, err error) {
 	return kept.Differ(counted), false, err
 }
 
-// countAgain counts all that a tenant has, under its lock, and keeps that.
-func (s *Store) countAgain(ctx context.Context, name loci.Tenant) error {
-	g, err := s.lobby.Enter(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer s.lobby.Leave(g)
-	j := &job{Decide: func(x *tx) error { return x.countAgain() }, Time: eraseTime}
-	return translate("count", s.write(ctx, g, j))
-}
-
+// countAgain counts all that a tenant has, and keeps that.
 func (x *tx) countAgain() error {
 	last := len(countTally) - 1
 	x.Flush()
@@ -266,25 +260,6 @@ func (x *tx) countAgain() error {
 		x.CountedAgain()
 	}
 	return err
-}
-
-// countEvery is how often a process counts a tenant again that servers of another version write to.
-const countEvery = time.Minute
-
-// countLater counts a tenant again beside whoever asks, and no longer than the store is open.
-func (s *Store) countLater(t *tenant) {
-	now := time.Now().UnixNano()
-	last := t.counted.Load()
-	if last != 0 && now-last < int64(countEvery) || !t.counted.CompareAndSwap(last, now) {
-		return
-	}
-	s.crew.Beside(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, eraseTime)
-		defer cancel()
-		if err := s.countAgain(ctx, t.name); err != nil && s.crew.Context().Err() == nil {
-			s.log.Warn("the counts of a tenant are not kept yet: statistics count its records one by one", "error", err)
-		}
-	})
 }
 
 // countTenants counts every tenant whose counts are not known, each in a transaction of its own, in which

@@ -154,6 +154,18 @@ func below(ranges []Range, seq int64) (rest []Range) {
 	return rest
 }
 
+// describedAtOnce bounds the blocks that one write describes, of which it fills one. The others are those of servers of
+// a version that describes none.
+const describedAtOnce = 16
+
+// ToDescribe is up to how many blocks a write describes behind which a log is longer; 0: it has filled none.
+func ToDescribe(before, events int64) int64 {
+	if filled := events/BlockSize - before/BlockSize; filled > 0 {
+		return max(describedAtOnce, filled+1)
+	}
+	return 0
+}
+
 // A Described is a span with the times of its events, in milliseconds.
 type Described struct {
 	Type loci.EventType

@@ -119,3 +119,15 @@ func showsRareEvents(
 		}
 	}
 }
+
+// TestAWriteDescribesWhatItFills: a write that fills blocks describes them, and some that others left; another one none.
+func TestAWriteDescribesWhatItFills(t *testing.T) {
+	for _, c := range []struct{ before, events, want int64 }{
+		{0, 0, 0}, {0, 255, 0}, {255, 256, describedAtOnce}, {256, 511, 0}, {511, 512, describedAtOnce},
+		{255, 100 * BlockSize, 101},
+	} {
+		if got := ToDescribe(c.before, c.events); got != c.want {
+			t.Errorf("from %d events to %d: %d blocks; want %d", c.before, c.events, got, c.want)
+		}
+	}
+}
