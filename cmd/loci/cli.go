@@ -35,7 +35,7 @@ type cli struct {
 	Events      eventsCmd      `cmd:"" group:"upkeep" help:"Show the audit log, newest first."`
 	Reindex     reindexCmd     `cmd:"" group:"upkeep" help:"Make vectors with the configured embedder, and search with them."`
 	Sweep       sweepCmd       `cmd:"" group:"upkeep" help:"Erase what has expired, note what has faded, make missing vectors."`
-	Migrate     migrateCmd     `cmd:"" group:"upkeep" help:"Bring the tables of a PostgreSQL database to this version."`
+	Migrate     migrateCmd     `cmd:"" group:"upkeep" help:"Bring a PostgreSQL or MongoDB database to this version."`
 	Consolidate consolidateCmd `cmd:"" group:"upkeep" help:"Turn episodes into facts and rules with a language model."`
 	BackupOf    backupCmd      `cmd:"" name:"backup" group:"upkeep" help:"Write, check and restore backups of a whole store."`
 	Bench       benchCmd       `cmd:"" group:"upkeep" help:"Measure speed, or what searches find."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/jsonform"
@@ -70,7 +71,7 @@ func (a *app) report(err error) int {
 	out := errorJSON{Error: e.Error(), Code: string(e.Code), Recovery: e.Advice()}
 	if lacking := (*loci.ScopeError)(nil); errors.As(err, &lacking) { // there is no other credential here
 		out.Recovery = "The setting scopes says what you may do; give LOCI_SCOPES for one call: LOCI_SCOPES=" +
-			lacking.Names()[0] + " loci " + a.called + "."
+			a.scopesWith(lacking.OneOf[0]) + " loci " + a.called + "."
 	}
 	if e.Code == loci.Internal && e.Err != nil {
 		// Whoever runs the command is the operator: nobody else could read a log.
@@ -81,6 +82,17 @@ func (a *app) report(err error) int {
 		return code
 	}
 	return exitInternal
+}
+
+// scopesWith are the scopes of this call and one more, as LOCI_SCOPES takes them: what it says is all there are.
+func (a *app) scopesWith(more loci.Scope) string {
+	var names []string
+	for _, s := range loci.Scopes {
+		if s == more || a.principal.May(s) {
+			names = append(names, string(s))
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 func (a *app) reportAs(e errorJSON) {
