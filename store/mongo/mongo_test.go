@@ -137,7 +137,7 @@ func (r *returned) Close() error {
 // TestEqualsTheMemoryStore runs random operations on both stores: every answer, scores
 // included, is the same.
 func TestEqualsTheMemoryStore(t *testing.T) {
-	goal, flags := 0, map[string]string{"rapid.checks": "2"}
+	goal, flags := 0, map[string]string{"rapid.checks": "1"}
 	if os.Getenv("LOCI_LONG") != "" { // to make a database takes as long as a hundred operations
 		goal, flags = 6000, map[string]string{"rapid.checks": "10", "rapid.steps": "400"}
 	}
@@ -176,7 +176,8 @@ func TestStoreInSegments(t *testing.T) {
 			}
 			return opened(t, urlOf(t, s))
 		},
-		Shared: func(t *testing.T, s loci.Store) loci.Store { return opened(t, urlOf(t, s)) },
+		Shared:  func(t *testing.T, s loci.Store) loci.Store { return opened(t, urlOf(t, s)) },
+		Indexed: true,
 	})
 }
 

@@ -88,7 +88,7 @@ var concurrencyCases = []testCase{
 
 // increments lets many goroutines count up one record by compare-and-swap.
 func increments(b *bench, handles []loci.Store) {
-	const rounds = 25
+	const rounds = 12
 	b.put(counting(record(1, "counter"), 0))
 	b.together(handles, func(w int, s loci.Store) error {
 		for range rounds {

@@ -110,12 +110,16 @@ var eventCases = []testCase{
 		r := random(2)
 		types := []loci.EventType{loci.EventCreated, loci.EventUpdated, "Created"}
 		var log []loci.Event // newest first
-		for n := range 120 {
-			e := event(pick(r, types), placed(record(1+r.IntN(5), ""), pick(r, somePlaces)...))
-			e.At = at(r.IntN(20))
-			b.apply(loci.Change{Events: []loci.Event{e}})
-			e.Seq = int64(n)
-			log = append([]loci.Event{e}, log...)
+		for part := range 12 {
+			var c loci.Change
+			for n := range 10 {
+				e := event(pick(r, types), placed(record(1+r.IntN(5), ""), pick(r, somePlaces)...))
+				e.At = at(r.IntN(20))
+				c.Events = append(c.Events, e)
+				e.Seq = int64(10*part + n)
+				log = append([]loci.Event{e}, log...)
+			}
+			b.apply(c)
 		}
 		for round := range 150 {
 			f := loci.EventFilter{Within: everywhere}
@@ -141,7 +145,7 @@ var eventCases = []testCase{
 					want = append(want, log[i].ID)
 				}
 			}
-			got := allEvents(b.Context(), b, b.store, b.tenant, f, 1+r.IntN(40))
+			got := allEvents(b.Context(), b, b.store, b.tenant, f, parted(1+r.IntN(40), len(want)))
 			b.same(fmt.Sprintf("events of %+v", f), eventIDs(got), want)
 		}
 	}},
@@ -188,7 +192,7 @@ var eventCases = []testCase{
 					want = append(want, log[i].ID)
 				}
 			}
-			got := allEvents(b.Context(), b, b.store, b.tenant, f, 3+r.IntN(100))
+			got := allEvents(b.Context(), b, b.store, b.tenant, f, parted(3+r.IntN(100), len(want)))
 			b.same(fmt.Sprintf("events of %+v", f), eventIDs(got), want)
 		}
 	}},

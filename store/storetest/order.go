@@ -34,10 +34,14 @@ var orderCases = []testCase{
 	}},
 	{"pages end at a number of bytes", func(b *bench) {
 		f := loci.Filter{Within: []loci.Namespace{home}, Exact: true, Kinds: []loci.Kind{loci.KindFact}}
+		var made []loci.Record
 		for n := range 200 { // of sizes from 0 to 3 KB
 			r := holding(record(1+(n*7)%200, strings.Repeat("x", n*n*37%2500)), fmt.Sprintf("slot %03d", n))
 			r.Body = []byte(`{"n":"` + strings.Repeat("y", n*31%500) + `"}`)
-			b.put(r)
+			made = append(made, r)
+		}
+		for part := range slices.Chunk(made, 50) {
+			b.apply(creation(part...))
 		}
 		size := func(records []loci.Record) (sum int) {
 			for _, r := range records {
@@ -47,12 +51,20 @@ var orderCases = []testCase{
 		}
 		for _, order := range orders {
 			want := b.inOrder(f, order, 1000)
-			for _, page := range []loci.Page{
-				{MaxBytes: 1}, {MaxBytes: 4000}, {MaxBytes: 4000, NoText: true}, {MaxBytes: 20_000, Limit: 7},
-				{MaxBytes: 200_000, Limit: 1000}, {MaxBytes: 1 << 30, Limit: 150},
+			for _, from := range []struct {
+				many int // come in a page before: the last pages are as the first
+				loci.Page
+			}{
+				{160, loci.Page{MaxBytes: 1}}, {100, loci.Page{MaxBytes: 4000}}, {0, loci.Page{MaxBytes: 4000, NoText: true}},
+				{0, loci.Page{MaxBytes: 20_000, Limit: 7}}, {0, loci.Page{MaxBytes: 200_000, Limit: 1000}},
+				{0, loci.Page{MaxBytes: 1 << 30, Limit: 150}},
 			} {
+				page := from.Page
 				page.Order = order
 				var all []loci.Record
+				if from.many > 0 {
+					all, page.Cursor = b.page(f, loci.Page{Limit: from.many, Order: order})
+				}
 				for {
 					records, next, err := b.store.Records(b.Context(), b.tenant, f, page)
 					b.must("Records", err)
