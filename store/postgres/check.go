@@ -43,7 +43,7 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 	var kept form.Kept
 	err = s.read(ctx, t, "check", func(r *reading) error {
 		findings, kept = nil, form.Kept{}
-		held := &kept.Really
+		held := &loci.Holding{}
 		stmts := []stmt{r.t.selectHolding(&held)}
 		for _, query := range checks {
 			stmts = append(stmts, stmt{sql: query, once: true, args: []any{r.t.key}, row: func(row row) error {
@@ -54,7 +54,7 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 		if err := r.query(stmts...); err != nil || !r.state.There {
 			return err
 		}
-		kept.Held = r.state.Held(r.state.Seq)
+		kept.Held, kept.Really = r.state.Held(r.state.Seq), *held
 		if kept.Wrong, kept.Uncounted, err = r.checkTally(); err != nil {
 			return err
 		}
