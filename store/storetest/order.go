@@ -55,7 +55,8 @@ var orderCases = []testCase{
 				many int // come in a page before: the last pages are as the first
 				loci.Page
 			}{
-				{160, loci.Page{MaxBytes: 1}}, {100, loci.Page{MaxBytes: 4000}}, {0, loci.Page{MaxBytes: 4000, NoText: true}},
+				{160, loci.Page{MaxBytes: 1}}, {100, loci.Page{MaxBytes: 4000}},
+				{0, loci.Page{MaxBytes: 4000, NoText: true}},
 				{0, loci.Page{MaxBytes: 20_000, Limit: 7}}, {0, loci.Page{MaxBytes: 200_000, Limit: 1000}},
 				{0, loci.Page{MaxBytes: 1 << 30, Limit: 150}},
 			} {
