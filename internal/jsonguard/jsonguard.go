@@ -83,6 +83,9 @@ func check(text []byte, maxDepth int, s scan) Fault {
 		return UTF8
 	}
 	if !Valid(text) {
+		if deeper(text) {
+			return Depth
+		}
 		return JSON
 	}
 	// Most texts nest less than this and have fewer names open at once.

@@ -99,6 +99,28 @@ func wellFormedList(text []byte, i, level int) int {
 	}
 }
 
+// deeper reports whether a text that is not [Valid] is none because it nests deeper than package
+// json reads. Such a text may be good JSON, so nobody should say that it is not.
+func deeper(text []byte) bool {
+	level := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			if i = wellFormedString(text, i); i < 0 {
+				return false
+			}
+			i--
+		case '{', '[':
+			if level++; level > deepest {
+				return true
+			}
+		case '}', ']':
+			level--
+		}
+	}
+	return false
+}
+
 // wellFormedString passes over a string.
 func wellFormedString(text []byte, i int) int {
 	for i++; ; i++ {
