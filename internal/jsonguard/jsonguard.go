@@ -66,10 +66,7 @@ func check(text []byte, maxDepth int, s scan) Fault {
 		return UTF8
 	}
 	if !Valid(text) {
-		if deeper(text) {
-			return Depth
-		}
-		return JSON
+		return unread(text)
 	}
 	// Most texts nest less than this and have fewer names open at once.
 	var levels [16]opened

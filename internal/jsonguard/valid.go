@@ -99,6 +99,14 @@ func wellFormedList(text []byte, i, level int) int {
 	}
 }
 
+// unread is the fault of a text that is not [Valid].
+func unread(text []byte) Fault {
+	if deeper(text) {
+		return Depth
+	}
+	return JSON
+}
+
 // deeper reports whether a text that is not [Valid] is none because it nests deeper than package
 // json reads. Such a text may be good JSON, so nobody should say that it is not.
 func deeper(text []byte) bool {
