@@ -67,7 +67,7 @@ const maxDepth = 10_000
 func CheckJSON(what string, data []byte) error {
 	switch fault := jsonguard.CheckStored(data, maxDepth, nil); fault {
 	case jsonguard.UTF8, jsonguard.Surrogate, jsonguard.Duplicate:
-		return Errorf(Invalid, "%s %s", what, fault.Words())
+		return Errorf(Invalid, "%s %s", what, fault.Of(data))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func Parse(data []byte) (*Graph, error) {
 	var value any
 	if text := bytes.TrimSpace(data); json.Valid(text) { // JSON may be indented by tabs, which YAML refuses
 		if fault := jsonguard.Check(text, maxDepth, nil); fault != "" {
-			return nil, loci.Errorf(loci.Invalid, "the graph %s", fault.Words())
+			return nil, loci.Errorf(loci.Invalid, "the graph %s", fault.Of(text))
 		}
 		if err := json.Unmarshal(text, &value); err != nil {
 			return nil, loci.Errorf(loci.Invalid, "not JSON: %s", jsonform.Fault(err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/loci-memory/loci/internal/intake"
 	"github.com/loci-memory/loci/internal/jsonguard"
 )
 
@@ -39,11 +40,9 @@ func (c *conn) acceptBatch(line []byte) bool {
 	case err != nil:
 		c.refuse(nil, faults[jsonguard.JSON])
 		return true
-	case len(elements) == 0:
-		c.refuse(nil, faultEmpty)
-		return true
-	case len(elements) > c.limits.Batch:
-		c.refuse(nil, c.limits.tooMany(len(elements)))
+	}
+	if f := c.limits.batch(line, len(elements)); f != nil {
+		c.refuse(nil, f)
 		return true
 	}
 	b := &batch{replies: make([][]byte, len(elements))}
@@ -78,9 +77,25 @@ func (c *conn) acceptBatch(line []byte) bool {
 	return true
 }
 
-// tooMany is the fault of a batch with more messages than there may be.
-func (l *Limits) tooMany(messages int) *fault {
-	return &fault{jsonrpc.CodeInvalidRequest, "batch", fmt.Sprintf("the batch has %d messages; the limit is %d: send several", messages, l.Batch)}
+// batch is the fault of a batch that is empty, or has more than one request may do. A message alone may have all that
+// [Limits.Line] allows.
+func (l *Limits) batch(line []byte, messages int) *fault {
+	why := ""
+	switch {
+	case messages == 0:
+		return faultEmpty
+	case messages > l.Batch:
+		why = fmt.Sprintf("the batch has %d messages; the limit is %d: send several", messages, l.Batch)
+	case messages > 1:
+		if size := intake.SizeOfText(line); size > l.BatchBytes {
+			why = fmt.Sprintf("the batch has %d bytes, of which what is not ASCII counts twice; the limit is %d: send several",
+				size, l.BatchBytes)
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return &fault{jsonrpc.CodeInvalidRequest, "batch", why}
 }
 
 // put stores the reply to a request, nil for none; the last one sends them all.

@@ -7,7 +7,7 @@ import (
 
 // TestBatchIsAnsweredInOneLine, in the revision that has batches.
 func TestBatchIsAnsweredInOneLine(t *testing.T) {
-	b := newBench(t, Limits{Batch: 5}, nil)
+	b := newBench(t, Limits{Batch: 5, BatchBytes: 800}, nil)
 	w := connect(t, b.Server)
 	w.initialize("2025-03-26")
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -33,6 +33,10 @@ func TestBatchIsAnsweredInOneLine(t *testing.T) {
 		{"initialize", `[{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}]`, `[` + refused("3", "initialize must not be part of a batch") + `]`},
 		{"empty", `[]`, refused("null", "the batch is empty")},
 		{"too many", `[` + strings.Repeat(ping+",", 5) + ping + `]`, refused("null", "the batch has 6 messages; the limit is 5: send several")},
+		{"too much", `[` + callLine("2", "echo", `{"a":"`+strings.Repeat("語", 150)+`"}`) + `,` + ping + `]`,
+			refused("null", "the batch has 1036 bytes, of which what is not ASCII counts twice; the limit is 800: send several")},
+		{"much in one", `[` + callLine("2", "echo", `{"a":"`+strings.Repeat("語", 150)+`"}`) + `]`,
+			`[{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"{\"a\":\"` + strings.Repeat("語", 150) + `\"}"}]}}]`},
 	} {
 		w.send(c.line)
 		got := w.receive()

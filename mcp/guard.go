@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -76,6 +77,7 @@ func guard(line []byte, maxDepth int) (e envelope, f *fault) {
 	if f = faults[found]; f == nil {
 		return e, misspelt
 	}
+	f = f.of(line, maxDepth)
 	e.id = nil // what is refused was read up to its fault alone, and many clients write the id last
 	if found != jsonguard.UTF8 {
 		e.id = idOfRequest(line)
@@ -86,7 +88,25 @@ func guard(line []byte, maxDepth int) (e envelope, f *fault) {
 // isInside reports whether the messages around a fault can be told apart, so that of a batch one
 // alone is refused.
 func (f *fault) isInside() bool {
-	return f == faults[jsonguard.NUL] || f == faults[jsonguard.Surrogate] || f == faults[jsonguard.Duplicate]
+	for _, inside := range []jsonguard.Fault{jsonguard.NUL, jsonguard.Surrogate, jsonguard.Duplicate} {
+		if f.reason == faults[inside].reason {
+			return true
+		}
+	}
+	return false
+}
+
+// of is the fault with the limit that a line passes, or the name that one of its objects has twice.
+func (f *fault) of(line []byte, maxDepth int) *fault {
+	switch f {
+	case faults[jsonguard.Depth]:
+		return &fault{f.code, f.reason, fmt.Sprintf("the message nests deeper than %d levels: flatten it", maxDepth)}
+	case faults[jsonguard.Duplicate]:
+		if name, twice := jsonguard.Twice(line); twice {
+			return &fault{f.code, f.reason, fmt.Sprintf("an object has the name %q twice: give it once", name)}
+		}
+	}
+	return f
 }
 
 // idOfRequest finds the id of a request, wherever it stands; nil: it has none that could be repeated, or this is no

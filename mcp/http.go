@@ -105,11 +105,8 @@ func (s *Server) checkBody(body []byte) (e envelope, f *fault) {
 	if json.Unmarshal(body, &elements) != nil {
 		return envelope{}, faults[jsonguard.JSON]
 	}
-	if len(elements) == 0 {
-		return envelope{}, faultEmpty
-	}
-	if len(elements) > s.opts.Limits.Batch {
-		return envelope{}, s.opts.Limits.tooMany(len(elements))
+	if f := s.opts.Limits.batch(body, len(elements)); f != nil {
+		return envelope{}, f
 	}
 	for _, element := range elements {
 		part, f := guard(element, s.opts.Limits.Depth)

@@ -22,7 +22,7 @@ func pings(n int) string {
 // TestHandlerGuardsAndIdentifies: the same tools and the same guard over HTTP.
 func TestHandlerGuardsAndIdentifies(t *testing.T) {
 	p := principal(t, "u-1")
-	b := newBench(t, Limits{Line: 16 << 10}, func(o *Options) {
+	b := newBench(t, Limits{Line: 16 << 10, BatchBytes: 4 << 10}, func(o *Options) {
 		o.Identify = func(_ context.Context, origin Origin) (loci.Principal, error) {
 			if origin.Header.Get("Authorization") != "Bearer good" {
 				return loci.Principal{}, loci.Errorf(loci.Unauthenticated, "who are you?")
@@ -65,9 +65,11 @@ func TestHandlerGuardsAndIdentifies(t *testing.T) {
 		{"NUL", "Bearer good", callLine("7", "echo", `{"a":"\u0000"}`), 400, `"reason":"nul"`},
 		{"not JSON", "Bearer good", `{`, 400, `"reason":"json"`},
 		{"too long", "Bearer good", callLine("7", "echo", `{"a":"`+strings.Repeat("x", 17<<10)+`"}`), 413, `"reason":"line"`},
-		{"many", "Bearer good", pings(101), 400, "the batch has 101 messages; the limit is 100"},
+		{"many", "Bearer good", pings(21), 400, "the batch has 21 messages; the limit is 20"},
+		{"much", "Bearer good", `[` + callLine("7", "echo", `{"a":"`+strings.Repeat("語", 1100)+`"}`) + `,{}]`, 400, "the limit is 4096: send several"},
+		{"much alone", "Bearer good", `[` + callLine("7", "echo", `{"a":"`+strings.Repeat("語", 1100)+`"}`) + `]`, 400, "JSON-RPC batching is not supported"},
 		{"a bad text in one", "Bearer good", `[{"jsonrpc":"2.0","id":4,"method":"a\u0000"}]`, 400, `"id":4,"error":{"code":-32600`},
-		{"as many as may be", "Bearer good", pings(100), 400, "JSON-RPC batching is not supported"}, // in this revision
+		{"as many as may be", "Bearer good", pings(20), 400, "JSON-RPC batching is not supported"}, // in this revision
 		{"undeclared", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"prompts/list"}`, 200, `"code":-32601`},
 		{"unknown", "Bearer good", `{"jsonrpc":"2.0","id":7,"method":"foo"}`, 400,
 			`{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"method not found: \"foo\"","data":{"reason":"method"}}}`},

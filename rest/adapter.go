@@ -213,7 +213,7 @@ func checkJSON(body []byte) error {
 	case jsonguard.Depth:
 		return loci.Errorf(loci.Invalid, "the body nests deeper than %d levels: flatten it", maxDepth)
 	default:
-		return loci.Errorf(loci.Invalid, "the body %s", fault.Words())
+		return loci.Errorf(loci.Invalid, "the body %s", fault.Of(body))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -143,9 +144,17 @@ func (a *API) batchRoutes() {
 			out := &batchOutput{}
 			out.Body.Results = make([]outcome, len(in.Body.Operations))
 			room := maxAnswer // of those that read, which are done one after another
+			until := clock().Add(mostReading)
+			read := false
 			do := func(i int) {
 				one, o, result := *c, in.Body.Operations[i], &out.Body.Results[i]
 				one.IdempotencyKey = partKey(c.IdempotencyKey, i)
+				looks := o.op == "search" || o.op == "namespaces"
+				if looks && read && clock().After(until) {
+					result.Op, result.Error = o.op, a.problem(ctx, c.RequestID, noTime())
+					return
+				}
+				read = read || looks
 				if err := a.operate(ctx, &one, o, &room, result); err != nil {
 					result.Error = a.problem(ctx, c.RequestID, err)
 				}
@@ -230,6 +239,19 @@ func partKey(key string, i int) string {
 func noRoom() error {
 	return &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf(
 		"the answers of this batch before it leave no room for its own; the limit of all is %d bytes", maxAnswer),
+		Recovery: "Send it in another batch."}
+}
+
+// mostReading is how long the searches and lists of namespaces of a batch may take before the next one is left to
+// another batch. What one takes grows with what is stored, which no weight of a request can know.
+const mostReading = time.Second / 2
+
+var clock = time.Now // tests move it
+
+// noTime refuses an operation for how long others of its batch have taken.
+func noTime() error {
+	return &loci.Error{Code: loci.TooLarge, Msg: fmt.Sprintf(
+		"the searches of this batch before it have taken its time; the limit of all is %v", mostReading),
 		Recovery: "Send it in another batch."}
 }
 

@@ -38,7 +38,7 @@ func TestBadBodies(t *testing.T) {
 		"two values":       {"PUT", "/v1/items", item(`1`) + `{}`, nil, 400, "not valid JSON"},
 		"not UTF-8":        {"PUT", "/v1/items", item("\"\xff\""), nil, 400, "not valid UTF-8"},
 		"NUL":              {"PUT", "/v1/items", item(`"\u0000"`), nil, 400, "NUL"},
-		"name twice":       {"PUT", "/v1/items", item(`{"b":1,"\u0062":2}`), nil, 400, "same name twice"},
+		"name twice":       {"PUT", "/v1/items", item(`{"b":1,"\u0062":2}`), nil, 400, `the name \"b\" twice`},
 		"long value":       {"PUT", "/v1/items", item(`"` + strings.Repeat("x", 1500) + `"`), nil, 204, ""},
 		"too long value":   {"PUT", "/v1/items", item(`"` + strings.Repeat("x", 2<<10) + `"`), nil, 413, "longer than 2048 bytes"},
 		"too long":         {"POST", "/v1/search", `{"query":"` + strings.Repeat("x", 1<<10) + `"}`, nil, 413, "longer than 1024 bytes"},

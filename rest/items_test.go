@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/internal/locitest"
@@ -106,5 +108,39 @@ func TestAnswersOfABatchAreBounded(t *testing.T) {
 	r = b.send("POST", "/v1/items/batch", `{"operations":[`+list+`,`+list+`]}`)
 	if r.status != 200 || strings.Count(r.body, `"namespaces":[`) != 1 || strings.Count(r.body, "leave no room") != 1 {
 		t.Errorf("%d %.600s", r.status, r.body)
+	}
+}
+
+// What searches of a batch take grows with what is stored, so their time is bounded together: an operation that has not
+// begun by then is refused and may be sent again, as what has no room. The first is done however long others took.
+func TestSearchesOfABatchShareTheirTime(t *testing.T) {
+	locitest.Unshared(t)
+	defer func(was func() time.Time) { clock = was }(clock)
+	b := newBench(t, memory.Open(), nil)
+	var now, step atomic.Int64
+	clock = func() time.Time { return time.UnixMilli(now.Add(step.Load())) } // each look at it takes a while
+	if r := b.send("PUT", "/v1/items", `{"namespace":["n"],"key":"k","value":{"a":1}}`); r.status >= 300 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	const search, list, get, put = `{"op":"search","namespace_prefix":["n"]}`, `{"op":"namespaces"}`,
+		`{"op":"get","namespace":["n"],"key":"k"}`, `{"op":"put","namespace":["n"],"key":"l","value":{}}`
+	for _, c := range []struct {
+		step       int64
+		operations string
+		done, none int
+	}{
+		{0, strings.Repeat(search+",", 50) + search, 51, 0},
+		{200, strings.Repeat(search+",", 5) + search, 3, 3},
+		{200, strings.Repeat(list+","+search+",", 2) + list, 3, 2},
+		{10_000, search + "," + search + "," + get + "," + put, 3, 1},
+		{10_000, get + "," + get + "," + search, 3, 0},
+	} {
+		step.Store(c.step)
+		r := b.send("POST", "/v1/items/batch", `{"operations":[`+c.operations+`]}`)
+		none := strings.Count(r.body, "of this batch before it have taken its time; the limit of all is 500ms")
+		done := strings.Count(r.body, `"op":`) - none
+		if r.status != 200 || done != c.done || none != c.none || strings.Count(r.body, `"code":"too_large"`) != none {
+			t.Errorf("%d ms each, %.100s: %d done and %d refused: %d %.600s", c.step, c.operations, done, none, r.status, r.body)
+		}
 	}
 }

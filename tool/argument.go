@@ -40,7 +40,7 @@ func parseArguments(args json.RawMessage, limit int) (arguments, error) {
 		return nil, nil
 	}
 	var given arguments
-	twice := "an object of the arguments has the same name twice: give it once"
+	twice := ""
 	fault := jsonguard.CheckStored(args, maxDepth, func(name, value []byte) {
 		a := argument{string(name), value}
 		if value == nil {
@@ -64,6 +64,9 @@ func parseArguments(args json.RawMessage, limit int) (arguments, error) {
 			`a text of the arguments contains half of a surrogate pair, such as \ud800: write the whole character`,
 		)
 	case jsonguard.Duplicate:
+		if twice == "" {
+			twice = "arguments: one " + fault.Of(args)
+		}
 		return nil, loci.Errorf(loci.Invalid, "%s", twice)
 	}
 	return nil, loci.Errorf(loci.Invalid, "arguments are not valid JSON: pass one JSON object")

@@ -209,7 +209,7 @@ func TestArgumentsAreStoredAsSent(t *testing.T) {
 		u,
 		`{"content":{"a":1,"a":2}}`,
 		loci.Invalid,
-		"an object of the arguments has the same name twice: give it once",
+		`arguments: one has an object with the name "a" twice: give it once`,
 	)
 	ok(t, set, "memory_save", u, `{"content":"a \ud83d\ude00"}`)
 	if got := contents(t, search(t, set, u, `{"query":""}`)); !slices.Equal(got, []string{"a 😀"}) {

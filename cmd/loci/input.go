@@ -200,7 +200,7 @@ const maxObjectDepth = 64
 // parseObject reads one JSON object; large numbers stay exact. It refuses what decoders
 // would silently change.
 func parseObject(what, text string) (map[string]any, error) {
-	switch jsonguard.CheckStored([]byte(text), maxObjectDepth, nil) {
+	switch fault := jsonguard.CheckStored([]byte(text), maxObjectDepth, nil); fault {
 	case jsonguard.UTF8:
 		return nil, loci.Errorf(loci.Invalid, "%s is not valid UTF-8", what)
 	case jsonguard.Depth:
@@ -212,7 +212,7 @@ func parseObject(what, text string) (map[string]any, error) {
 			what,
 		)
 	case jsonguard.Duplicate:
-		return nil, loci.Errorf(loci.Invalid, "%s has the same name twice in an object: give it once", what)
+		return nil, loci.Errorf(loci.Invalid, "%s %s", what, fault.Of([]byte(text)))
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()

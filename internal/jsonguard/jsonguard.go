@@ -44,25 +44,8 @@ type scan struct {
 	member func(name, value []byte)
 	nul    bool   // strings may contain NUL
 	name   []byte // of the top-level member at hand
+	twice  []byte // the name that came a second time
 	value  int    // where its value starts; 0: none is open
-}
-
-// Words say what a text with the fault does wrong, and the remedy. They go on after its
-// name: "the body" + " is not valid JSON".
-func (f Fault) Words() string {
-	switch f {
-	case UTF8:
-		return "is not valid UTF-8"
-	case NUL:
-		return `has a text with the NUL character \u0000: leave it out`
-	case Surrogate:
-		return `has a text with half of a surrogate pair, such as \ud800: write the whole character`
-	case Depth:
-		return "nests too deep: flatten it"
-	case Duplicate:
-		return "has an object with the same name twice: give it once"
-	}
-	return "is not valid JSON"
 }
 
 // Check looks for the first fault of a text. maxDepth is how many levels of objects and
@@ -83,7 +66,7 @@ func check(text []byte, maxDepth int, s scan) Fault {
 		return UTF8
 	}
 	if !Valid(text) {
-		return JSON
+		return unread(text)
 	}
 	// Most texts nest less than this and have fewer names open at once.
 	var levels [16]opened
@@ -209,6 +192,7 @@ func (s *scan) addName(quoted []byte, escaped bool) bool {
 	}
 	if o.seen != nil {
 		if _, twice := o.seen[string(name)]; twice {
+			s.twice = name
 			return false
 		}
 		o.seen[string(name)] = struct{}{}
@@ -216,6 +200,7 @@ func (s *scan) addName(quoted []byte, escaped bool) bool {
 	}
 	for _, other := range s.names[o.first:] {
 		if bytes.Equal(other, name) {
+			s.twice = name
 			return false
 		}
 	}

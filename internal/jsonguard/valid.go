@@ -99,6 +99,36 @@ func wellFormedList(text []byte, i, level int) int {
 	}
 }
 
+// unread is the fault of a text that is not [Valid].
+func unread(text []byte) Fault {
+	if deeper(text) {
+		return Depth
+	}
+	return JSON
+}
+
+// deeper reports whether a text that is not [Valid] is none because it nests deeper than package
+// json reads. Such a text may be good JSON, so nobody should say that it is not.
+func deeper(text []byte) bool {
+	level := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			if i = wellFormedString(text, i); i < 0 {
+				return false
+			}
+			i--
+		case '{', '[':
+			if level++; level > deepest {
+				return true
+			}
+		case '}', ']':
+			level--
+		}
+	}
+	return false
+}
+
 // wellFormedString passes over a string.
 func wellFormedString(text []byte, i int) int {
 	for i++; ; i++ {

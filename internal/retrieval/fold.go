@@ -41,6 +41,7 @@ type folder struct {
 const (
 	secondAt  = 21              // where the second begins
 	foldMask  = 1<<secondAt - 1 // of either
+	vanishes  = uint64(1) << 59 // nothing is left of it where marks vanish, whatever it joins to
 	isFixed   = uint64(1) << 60 // what it becomes does not depend on its neighbours
 	isMark    = uint64(1) << 61 // but that it vanishes where marks do
 	leavesOff = uint64(1) << 62 // marks behind it vanish
@@ -56,6 +57,9 @@ func newFolder(finish func(string) string) *folder {
 // look is what is remembered of a character. One is fixed that no form joins to what stands before it.
 func (f *folder) look(r rune) uint64 {
 	text := string(r)
+	if !strings.ContainsFunc(norm.NFKD.String(text), func(r rune) bool { return !unicode.Is(unicode.Mn, r) }) {
+		return isKnown | vanishes | f.lookMark(r, text)
+	}
 	for _, form := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
 		if !form.PropertiesString(text).BoundaryBefore() {
 			return isKnown
@@ -67,8 +71,6 @@ func (f *folder) look(r rune) uint64 {
 	switch {
 	case len(became) == 0, len(became) > 2, !norm.NFC.PropertiesString(folded).BoundaryBefore():
 		return isKnown
-	case first == r && unicode.Is(unicode.Mn, r) && norm.NFKD.IsNormalString(text) && f.finish(folded) == text:
-		return isKnown | isFixed | isMark | uint64(r)
 	case unicode.Is(unicode.Mn, first):
 		return isKnown
 	}
@@ -80,6 +82,19 @@ func (f *folder) look(r rune) uint64 {
 		known |= leavesOff
 	}
 	return known
+}
+
+// lookMark is what else is remembered of a mark.
+func (f *folder) lookMark(r rune, text string) uint64 {
+	for _, form := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
+		if !form.PropertiesString(text).BoundaryBefore() {
+			return 0
+		}
+	}
+	if folded, _ := foldSlowly(text); norm.NFKD.IsNormalString(text) && f.finish(folded) == text {
+		return isFixed | isMark | uint64(r)
+	}
+	return 0
 }
 
 func (f *folder) fold(text string) string {
@@ -97,6 +112,7 @@ func (f *folder) fold(text string) string {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		known := f.known(r, size)
 		switch {
+		case bare && known&vanishes != 0:
 		case known&isFixed == 0:
 			// With what stands before and behind it, to the next one that is fixed.
 			for i += size; i < len(text); i += size {
@@ -110,9 +126,7 @@ func (f *folder) fold(text string) string {
 			out = append(out[:baseOut], f.finish(folded)...)
 			continue
 		case known&isMark != 0:
-			if !bare {
-				out = append(out, text[i:i+size]...)
-			}
+			out = append(out, text[i:i+size]...)
 		default:
 			base, baseOut, bare = i, len(out), known&leavesOff != 0
 			out = utf8.AppendRune(out, rune(known&foldMask))

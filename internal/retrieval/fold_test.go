@@ -26,7 +26,9 @@ func TestFoldsStayAsTheyAre(t *testing.T) {
 		joined = append(joined, []rune(in)...)
 	}
 	pick := func() string {
-		switch random.IntN(8) {
+		switch random.IntN(9) {
+		case 8: // letters with many marks
+			return string(rune('a'+random.IntN(26))) + strings.Repeat(string(rune(0x300+random.IntN(0x70))), random.IntN(40))
 		case 0:
 			return string(marks[random.IntN(len(marks))])
 		case 1:
@@ -56,10 +58,24 @@ func TestFoldsStayAsTheyAre(t *testing.T) {
 		if r > 0x3400 && r < 0xf900 && r%16 != 0 { // most of it is characters of Chinese and Korean, which are all alike
 			continue
 		}
-		for _, text := range []string{string(r), "e" + string(r) + "é", "か" + string(r) + "\u3099"} {
+		for _, text := range []string{string(r), "e" + string(r) + "é", "か" + string(r) + "\u3099", "I" + string(r) + "\u0323\u0301ᅡ\u0301"} {
 			if got, want := fold(text), allFolded(text); got != want {
 				t.Fatalf("%+q is %+q; want %+q", text, got, want)
 			}
+		}
+	}
+}
+
+// A letter with marks of its own costs what it costs without: nothing is brought to normal forms, whatever the marks
+// would join to.
+func TestMarksBehindLettersCostNothing(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("e\u0301\u0327k\u0323 ", 500), strings.Repeat("α\u0301\u0345 ", 500), "a" + strings.Repeat("\u0301\u0323", 1000),
+		strings.Repeat("I\u0307 ", 500), strings.Repeat("م\u064e\u0651 ", 500),
+	} {
+		fold(text)
+		if got := testing.AllocsPerRun(5, func() { fold(text) }); got > 8 {
+			t.Errorf("%.20s…: %v allocations", text, got)
 		}
 	}
 }
