@@ -131,7 +131,7 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 			_, err := db.Collection("users").InsertOne(ctx, bson.D{{Key: "name", Value: "x"}})
 			return err
 		}), "another program"},
-		"newer":            {change(migrated(), setVersion(int64(99))), "schema version 99 and this build knows up to 6: upgrade Loci"},
+		"newer":            {change(migrated(), setVersion(int64(99))), "schema version 99 and this build knows up to 7: upgrade Loci"},
 		"no version":       {change(migrated(), setVersion("x")), "does not say which schema"},
 		"a server alone":   {standalone, "--replSet"},
 		"nobody listens":   {"mongodb://ada:secret@127.0.0.1:1/loci?serverSelectionTimeoutMS=300", "does not answer"},

@@ -80,7 +80,9 @@ const (
 )
 
 // kindsOf are the kinds that a filter names, each once.
-func kindsOf(f *loci.Filter) []loci.Kind { return slices.Compact(slices.Sorted(slices.Values(f.Kinds))) }
+func kindsOf(f *loci.Filter) []loci.Kind {
+	return slices.Compact(slices.Sorted(slices.Values(f.Kinds)))
+}
 
 // walkable is a question: whether to walk all records of the tenant beats to sort what the filter reaches. It looks at
 // those that come next.
