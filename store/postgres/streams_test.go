@@ -109,6 +109,12 @@ func TestListsOfManyNamespacesAreWhole(t *testing.T) {
 // rowsRead is how many records a statement reads.
 func rowsRead(t *testing.T, url, sql string, args []any) (n int) {
 	t.Helper()
+	return rowsOf(t, "record", url, sql, args)
+}
+
+// rowsOf is how many rows of a table a statement reads.
+func rowsOf(t *testing.T, table, url, sql string, args []any) (n int) {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +147,7 @@ func rowsRead(t *testing.T, url, sql string, args []any) (n int) {
 	}
 	var add func(p *node)
 	add = func(p *node) {
-		if p.Relation == "record" {
+		if p.Relation == table {
 			n += int((p.Rows + p.Removed) * p.Loops)
 		}
 		for i := range p.Plans {
