@@ -155,7 +155,7 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 func TestMigrateAgain(t *testing.T) {
 	at := mongotest.Shared(t).Database()
 	report, err := mongo.Migrate(t.Context(), at, true)
-	if err != nil || report.From != 0 || report.To != 6 || len(report.Steps) != 6 {
+	if err != nil || report.From != 0 || report.To != 7 || len(report.Steps) != 7 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if _, err := mongo.Open(t.Context(), at, nil); err == nil {
@@ -170,7 +170,7 @@ func TestMigrateAgain(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if report, err = mongo.Migrate(t.Context(), at, false); err != nil || report.From != 6 || len(report.Steps) != 0 {
+	if report, err = mongo.Migrate(t.Context(), at, false); err != nil || report.From != 7 || len(report.Steps) != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

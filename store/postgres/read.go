@@ -210,7 +210,7 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 		c := about(r.t)
 		one := filter // of one kind, in a namespace that the query names
 		one.Within, one.Exact, one.Kinds = []loci.Namespace{{}}, false, nil
-		if c.where(&one, &r.t.names) {
+		if len(filter.IDs) == 0 && c.where(&one, &r.t.names) { // those that are named are read
 			q := "SELECT s.key_head, s.key_tail FROM loci.namespace s WHERE s.tenant = $1 AND s.key_head IS NOT NULL AND " +
 				c.held(filter.Kinds, 0)
 			c.parts = nil
