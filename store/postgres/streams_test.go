@@ -109,12 +109,6 @@ func TestListsOfManyNamespacesAreWhole(t *testing.T) {
 // rowsRead is how many records a statement reads.
 func rowsRead(t *testing.T, url, sql string, args []any) (n int) {
 	t.Helper()
-	return rowsOf(t, "record", url, sql, args)
-}
-
-// rowsOf is how many rows of a table a statement reads.
-func rowsOf(t *testing.T, table, url, sql string, args []any) (n int) {
-	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +141,7 @@ func rowsOf(t *testing.T, table, url, sql string, args []any) (n int) {
 	}
 	var add func(p *node)
 	add = func(p *node) {
-		if p.Relation == table {
+		if p.Relation == "record" {
 			n += int((p.Rows + p.Removed) * p.Loops)
 		}
 		for i := range p.Plans {

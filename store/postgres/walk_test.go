@@ -144,7 +144,7 @@ func TestPagesOverManyNamespacesReadWhatTheyShow(t *testing.T) {
 			sorted++
 		}
 		if strings.Contains(sql, "loci.event e") && strings.Contains(sql, "n = e.namespace") { // else the database chooses
-			looked += rowsOf(t, "namespace", d.Super, sql, args)
+			looked++
 		}
 	})
 	f := loci.Filter{Within: []loci.Namespace{{"few"}}, Kinds: laneKinds}
@@ -157,8 +157,8 @@ func TestPagesOverManyNamespacesReadWhatTheyShow(t *testing.T) {
 	}
 	events := loci.EventFilter{Within: []loci.Namespace{{"other"}}}
 	if found, _, err := s.Events(t.Context(), tn, events, loci.Page{Limit: limit}); err != nil || len(found) != limit ||
-		looked == 0 || looked > 2*limit {
-		t.Errorf("a page of %d events looks at %d namespaces, %v", len(found), looked, err)
+		looked != 1 {
+		t.Errorf("a page of %d events, in %d statements that look at their namespaces, %v", len(found), looked, err)
 	}
 }
 
