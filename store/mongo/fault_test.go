@@ -131,7 +131,7 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 			_, err := db.Collection("users").InsertOne(ctx, bson.D{{Key: "name", Value: "x"}})
 			return err
 		}), "another program"},
-		"newer":            {change(migrated(), setVersion(int64(99))), "schema version 99 and this build knows up to 6: upgrade Loci"},
+		"newer":            {change(migrated(), setVersion(int64(99))), "schema version 99 and this build knows up to 7: upgrade Loci"},
 		"no version":       {change(migrated(), setVersion("x")), "does not say which schema"},
 		"a server alone":   {standalone, "--replSet"},
 		"nobody listens":   {"mongodb://ada:secret@127.0.0.1:1/loci?serverSelectionTimeoutMS=300", "does not answer"},
@@ -155,7 +155,7 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 func TestMigrateAgain(t *testing.T) {
 	at := mongotest.Shared(t).Database()
 	report, err := mongo.Migrate(t.Context(), at, true)
-	if err != nil || report.From != 0 || report.To != 6 || len(report.Steps) != 6 {
+	if err != nil || report.From != 0 || report.To != 7 || len(report.Steps) != 7 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if _, err := mongo.Open(t.Context(), at, nil); err == nil {
@@ -170,7 +170,7 @@ func TestMigrateAgain(t *testing.T) {
 		})
 	}
 	both.Wait()
-	if report, err = mongo.Migrate(t.Context(), at, false); err != nil || report.From != 6 || len(report.Steps) != 0 {
+	if report, err = mongo.Migrate(t.Context(), at, false); err != nil || report.From != 7 || len(report.Steps) != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

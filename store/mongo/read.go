@@ -186,6 +186,14 @@ func counts(space int64, apart bool) bson.D {
 // countSelected counts where Go has the last word.
 func (r *reading) countSelected(filter *loci.Filter, c *conditions, space int64, n *loci.Counts) error {
 	unembedded := map[loci.ID]bool{}
+	count := func(record *loci.Record) {
+		if page.Count(filter, record, n); unembedded[record.ID] {
+			n.Unembedded++
+		}
+	}
+	if filter.Space.IsZero() { // nobody asks what has no vectors
+		return r.each(filter, count)
+	}
 	for _, e := range lacking(space) {
 		c.add(e.Key, e.Value)
 	}
@@ -195,11 +203,7 @@ func (r *reading) countSelected(filter *loci.Filter, c *conditions, space int64,
 	}, options.Find().SetProjection(is(fID, 1))); err != nil {
 		return err
 	}
-	return r.each(filter, func(record *loci.Record) {
-		if page.Count(filter, record, n); unembedded[record.ID] {
-			n.Unembedded++
-		}
-	})
+	return r.each(filter, count)
 }
 
 // Namespaces implements [loci.RecordLister].

@@ -112,6 +112,14 @@ var steps = []step{{
 	name:        "0006_event_span",
 	collections: []string{cSpan},
 	indexes:     []indexOf{{cSpan, "type", up("t", "type", "block"), false, nil}},
+}, {
+	// A list over more namespaces than the server merges is in the order of the first, those of a kind by
+	// themselves. What is no longer live is mostly little, and is found without all that is.
+	name: "0007_time_order",
+	indexes: []indexOf{
+		{cRecord, "time", up("t", "kind", "-created_at", "_id"), false, nil},
+		{cRecord, "gone", up("t", "namespace", "kind", "-created_at", "_id"), false, is("live", false)},
+	},
 }}
 
 const (

@@ -134,8 +134,12 @@ func (c *conditions) among(field string, values []string) {
 // where adds what a filter says of a record. exact reports that this is all of it; else
 // [loci.Filter.Selects] has the last word.
 func (r *reading) where(c *conditions, f *loci.Filter) (exact bool, err error) {
-	if err := r.within(c, f.Within, f.Exact); err != nil {
-		return false, err
+	// Of records that are named the filter itself says whether they are in its namespaces, which are not listed for that.
+	named := len(f.IDs) > 0 && !f.Exact
+	if !named {
+		if err := r.within(c, f.Within, f.Exact); err != nil {
+			return false, err
+		}
 	}
 	if len(f.Kinds) == 1 {
 		c.add("kind", binaryOf(f.Kinds[0]))
@@ -161,7 +165,7 @@ func (r *reading) where(c *conditions, f *loci.Filter) (exact bool, err error) {
 		c.add("created_at", is("$lt", batch.FirstMilli(f.Until)))
 	}
 	c.moment(f)
-	return len(f.Tags) == 0 && f.Where.IsZero() && f.MinConfidence == 0, nil
+	return !named && len(f.Tags) == 0 && f.Where.IsZero() && f.MinConfidence == 0, nil
 }
 
 // slots restricts to a range of slots.

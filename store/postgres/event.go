@@ -209,7 +209,8 @@ func (c *conditions) eventsOf(f *loci.EventFilter, nameKey loci.NameKey) {
 	case len(either) == 0:
 		c.add("FALSE")
 	default:
-		c.add("e.namespace IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND (" + strings.Join(either, " OR ") + "))")
+		// Of each event, as a list of all namespaces is to be read whole.
+		c.add("(SELECT " + strings.Join(either, " OR ") + " FROM loci.namespace WHERE tenant = $1 AND n = e.namespace)")
 	}
 	if entity, one := f.About(); one {
 		c.add("e.entity = " + c.arg(entity))

@@ -150,7 +150,7 @@ func reads(t *testing.T, url string) func(call func()) int {
 	postgres.Observe(func(sql string, args []any) {
 		watch(sql, args)
 		// How many records a namespace has is asked beforehand, up to 256 and one.
-		if strings.Contains(sql, "loci.record r") && !strings.HasPrefix(sql, "SELECT n, many") {
+		if strings.Contains(sql, "FROM loci.record ") && !strings.HasPrefix(sql, "SELECT n, many") {
 			all = append(all, sent{sql, slices.Clone(args)})
 		}
 	})

@@ -108,7 +108,7 @@ func TestMigrateBesideServers(t *testing.T) {
 	if first.From > other.From {
 		first, other = other, first
 	}
-	if first.From != 3 || strings.Join(first.Steps, " ") != "0004_shard_order 0005_lane_order 0006_tally 0007_event_span" || other.From < 4 {
+	if first.From != 3 || strings.Join(first.Steps, " ") != "0004_shard_order 0005_lane_order 0006_tally 0007_event_span 0008_time_order" || other.From < 4 {
 		t.Errorf("who came first made %+v, and the other %+v", first, other)
 	}
 	waitFor(t, d.Super, "NOT "+invalid)

@@ -38,13 +38,15 @@ func (r *reading) records(
 	columns string, filter *loci.Filter, after *place, order loci.Order, wanted, first int,
 	yield func(*loci.Record) bool,
 ) error {
-	in, err := r.streams(filter, order, first)
+	in, err := r.streams(filter, after, order, first)
 	if err != nil {
 		return err
 	}
 	read := func(after *place, limit, wanted int) ([]loci.Record, bool, error) {
 		q, exact := listing(r.t, columns, filter, after, order, limit)
-		if in != nil {
+		if in != nil && in.walk {
+			q, exact = walked(r.t, columns, filter, after, order, limit)
+		} else if in != nil {
 			q, exact = merged(r.t, columns, filter, in, after, order, limit)
 		}
 		found, err := r.page(q, exact && limit >= wanted)
@@ -135,7 +137,7 @@ func (c *conditions) counting(filter *loci.Filter, apart bool) (q, by string) {
 	}
 	return q + "count(*), coalesce(sum(r.live::int), 0)::bigint, coalesce(sum(r.passage_count), 0)::bigint, " +
 		"coalesce(sum(octet_length(r.text)), 0)::bigint, " +
-		"coalesce(sum((" + c.lacking(filter.Space) + ")::int), 0)::bigint FROM loci.record r WHERE ", by
+		"coalesce(sum((" + c.lacking(filter.Space) + ")::int), 0)::bigint FROM " + c.from() + " WHERE ", by
 }
 
 // takeCounts reads a row of it.
@@ -171,8 +173,16 @@ func (s *Store) Held(ctx context.Context, t loci.Tenant) (loci.Holding, error) {
 // countSelected counts where Go has the last word.
 func (r *reading) countSelected(filter *loci.Filter, c *conditions, n *loci.Counts) error {
 	unembedded := map[loci.ID]bool{}
+	count := func(record *loci.Record) {
+		if page.Count(filter, record, n); unembedded[record.ID] {
+			n.Unembedded++
+		}
+	}
+	if filter.Space.IsZero() { // nobody asks what has no vectors
+		return r.each(filter, count)
+	}
 	q := stmt{
-		sql:  "SELECT r.id FROM loci.record r WHERE " + c.String() + " AND " + c.lacking(filter.Space),
+		sql:  "SELECT r.id FROM " + c.from() + " WHERE " + c.String() + " AND " + c.lacking(filter.Space),
 		args: c.args,
 		row: func(row row) error {
 			unembedded[row.id(0)] = true
@@ -182,11 +192,7 @@ func (r *reading) countSelected(filter *loci.Filter, c *conditions, n *loci.Coun
 	if err := r.query(q); err != nil {
 		return err
 	}
-	return r.each(filter, func(record *loci.Record) {
-		if page.Count(filter, record, n); unembedded[record.ID] {
-			n.Unembedded++
-		}
-	})
+	return r.each(filter, count)
 }
 
 // each calls do for all that a filter selects.
@@ -204,7 +210,7 @@ func (s *Store) Namespaces(ctx context.Context, t loci.Tenant, filter loci.Filte
 		c := about(r.t)
 		one := filter // of one kind, in a namespace that the query names
 		one.Within, one.Exact, one.Kinds = []loci.Namespace{{}}, false, nil
-		if c.where(&one, &r.t.names) {
+		if len(filter.IDs) == 0 && c.where(&one, &r.t.names) { // those that are named are read
 			q := "SELECT s.key_head, s.key_tail FROM loci.namespace s WHERE s.tenant = $1 AND s.key_head IS NOT NULL AND " +
 				c.held(filter.Kinds, 0)
 			c.parts = nil

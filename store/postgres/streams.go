@@ -28,19 +28,23 @@ const (
 type streams struct {
 	large []int64 // each is read by itself, in its order, as far as the page goes
 	small []int64 // with few records each, which are sorted together
+	walk  bool    // they are too many: all records of the tenant are walked in the list's order, those of a kind by themselves
 }
 
 // mergeable reports whether a page by time is read in streams: it spans namespaces or kinds, and nothing in
 // the filter finds its few records sooner.
 func mergeable(f *loci.Filter, order loci.Order, limit int) bool {
 	sought := len(f.IDs) > 0 || f.Slot != nil || !f.Slots.IsZero() || f.Expired || !f.Due.IsZero() ||
-		f.Waning || f.Ended || f.Gone
+		f.Waning || f.Ended
 	return !order.BySlot() && limit <= page.MostRows && !sought && (!f.Exact || len(f.Within) > 1 || len(f.Kinds) > 1)
 }
 
 // streams looks for the namespaces of a list; nil: it is sorted. Where the tenant is known to
-// have few records nothing is asked, as sorting them takes no longer than the question.
-func (r *reading) streams(filter *loci.Filter, order loci.Order, limit int) (out *streams, err error) {
+// have few records nothing is asked, as sorting them takes no longer than the question. Of too many namespaces it says whether
+// to walk the tenant instead.
+func (r *reading) streams(
+	filter *loci.Filter, after *place, order loci.Order, limit int,
+) (out *streams, err error) {
 	from := cmp.Or(r.s.opts.streamFrom, streamFrom)
 	if !mergeable(filter, order, limit) {
 		return nil, nil
@@ -49,12 +53,12 @@ func (r *reading) streams(filter *loci.Filter, order loci.Order, limit int) (out
 		return nil, nil
 	}
 	found, many := &streams{}, false
-	q := selectStreams(r.t, filter, from)
+	q := selectStreams(r.t, filter, from, after, order)
 	q.row = func(row row) error {
 		number := row.int(0)
 		switch {
 		case row.int(1) > maxStreams:
-			many = true
+			many, found.walk = true, row.bool(2)
 		case row.bool(2):
 			found.large = append(found.large, number)
 		default:
@@ -62,15 +66,72 @@ func (r *reading) streams(filter *loci.Filter, order loci.Order, limit int) (out
 		}
 		return nil
 	}
-	if err := r.query(q); err != nil || many {
+	if err := r.query(q); err != nil || many && !found.walk {
 		return nil, err
 	}
 	return found, nil
 }
 
+const (
+	// Of so many records of the tenant that come next in a list, one in sparse has to be in the namespaces of the list,
+	// for all of the tenant to be walked. Else what the list reaches is sorted.
+	walkSample = 64
+	sparse     = 8
+)
+
+// kindsOf are the kinds that a filter names, each once.
+func kindsOf(f *loci.Filter) []loci.Kind {
+	return slices.Compact(slices.Sorted(slices.Values(f.Kinds)))
+}
+
+// walkable is a question: whether to walk all records of the tenant beats to sort what the filter reaches. It looks at
+// those that come next.
+func walkable(c *conditions, filter *loci.Filter, after *place, order loci.Order, t *tenant) string {
+	kinds := kindsOf(filter)
+	if len(kinds) == 0 || len(kinds) > maxPreparedStreams || filter.Exact || filter.Gone { // which has an index of its own
+		return "FALSE"
+	}
+	d := conditions{args: c.args}
+	by := d.byTime(after, order == loci.OldestFirst)
+	d.add("r.tenant = $1")
+	end := " ORDER BY " + by + " LIMIT " + strconv.Itoa(walkSample)
+	var arms []string
+	for _, kind := range kinds {
+		arms = append(arms, "(SELECT r.namespace, r.created_at, r.id FROM loci.record r WHERE "+d.String()+
+			" AND r.kind = "+d.arg(string(kind))+end+")")
+	}
+	in := conditions{args: d.args, each: true}
+	in.within("r.namespace", filter.Within, false, &t.names)
+	c.args = in.args
+	return "(SELECT count(*) FILTER (WHERE " + in.String() + ") * " + strconv.Itoa(sparse) + " >= count(*) FROM (SELECT * FROM (" +
+		strings.Join(arms, " UNION ALL ") + ") r" + end + ") r)"
+}
+
+// walked is [listing] for a list by time over more namespaces than are merged: the database walks the records of each kind
+// from the newest, or the oldest, and looks for each at its namespace.
+func walked(
+	t *tenant, columns string, filter *loci.Filter, after *place, order loci.Order, limit int,
+) (q stmt, exact bool) {
+	c := about(t)
+	c.each = true
+	by := c.byTime(after, order == loci.OldestFirst)
+	f := *filter
+	f.Kinds = nil
+	exact = c.where(&f, &t.names)
+	end := " ORDER BY " + by + " LIMIT " + c.arg(limit)
+	var arms []string
+	for _, kind := range kindsOf(filter) {
+		arms = append(arms, "(SELECT "+columns+" FROM loci.record r WHERE "+c.String()+
+			" AND r.kind = "+c.arg(string(kind))+end+")")
+	}
+	q.sql = "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") r" + end
+	q.args = c.args
+	return q, exact
+}
+
 // selectStreams asks for the namespaces that a filter reaches, how many they are, and whether each has
 // more than so many records of one of its kinds. Of too many namespaces nothing is counted.
-func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
+func selectStreams(t *tenant, filter *loci.Filter, from int, after *place, order loci.Order) stmt {
 	c := about(t)
 	c.add("tenant = $1 AND key_head IS NOT NULL")
 	everywhere := slices.ContainsFunc(filter.Within, func(n loci.Namespace) bool { return len(n) == 0 })
@@ -85,11 +146,12 @@ func selectStreams(t *tenant, filter *loci.Filter, from int) stmt {
 		c.add("(" + strings.Join(either, " OR ") + ")")
 	}
 	where := c.String()
+	walk := walkable(&c, filter, after, order, t)
 	c.parts = []string{"r.tenant = $1"}
 	return stmt{
-		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN FALSE ELSE " +
-			c.held(filter.Kinds, from) + " END FROM (SELECT n, count(*) OVER () AS many FROM (SELECT n FROM loci.namespace WHERE " +
-			where + " LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
+		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN " + walk + " ELSE " +
+			c.held(filter.Kinds, from) + " END FROM (SELECT n, kinds, count(*) OVER () AS many FROM (SELECT n, kinds FROM loci.namespace WHERE " +
+			where + " ORDER BY key_head LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
 		args: c.args,
 	}
 }
@@ -104,8 +166,9 @@ func (c *conditions) held(kinds []loci.Kind, more int) string {
 		return of + end
 	}
 	var either []string
-	for _, kind := range kinds {
-		either = append(either, of+" AND r.kind = "+c.arg(string(kind))+end)
+	for _, kind := range kinds { // its row has all kinds that it ever held, and perhaps others
+		k := c.arg(string(kind))
+		either = append(either, "position("+k+"::bytea in s.kinds) > 0 AND "+of+" AND r.kind = "+k+end)
 	}
 	return "(" + strings.Join(either, " OR ") + ")"
 }
@@ -119,7 +182,7 @@ func merged(
 	by := c.byTime(after, order == loci.OldestFirst)
 	f := *filter
 	f.Within, f.Exact = []loci.Namespace{{}}, false
-	each := slices.Compact(slices.Sorted(slices.Values(f.Kinds))) // once, however often a filter names it
+	each := kindsOf(&f)
 	// A stream has one kind, unless they are too many.
 	apart := len(each) > 1 && len(in.large) > 0 && len(in.large)*len(each) <= maxStreams
 	if apart {

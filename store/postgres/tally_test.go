@@ -134,7 +134,7 @@ func TestMigrateCounts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	report, err := postgres.Migrate(ctx, d.Owner, postgres.Migration{Role: d.Role})
-	if err != nil || strings.Join(report.Steps, " ") != "0006_tally 0007_event_span" {
+	if err != nil || strings.Join(report.Steps, " ") != "0006_tally 0007_event_span 0008_time_order" {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	waitFor(t, d.Super, tallyKnown)

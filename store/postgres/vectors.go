@@ -28,10 +28,15 @@ func (s *Store) PutVectors(ctx context.Context, name loci.Tenant, vectors []loci
 func (s *Store) Unembedded(
 	ctx context.Context, t loci.Tenant, space loci.Space, after loci.ID, limit int,
 ) (out []loci.Record, err error) {
-	err = s.read(ctx, t, "list records without vectors", func(r *reading) error {
-		if limit < 1 {
-			return loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	if limit < 1 {
+		return nil, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", limit)
+	}
+	if after.IsZero() {
+		if lacking, err := s.lacksVectors(ctx, t, space); err != nil || !lacking {
+			return nil, err
 		}
+	}
+	err = s.read(ctx, t, "list records without vectors", func(r *reading) error {
 		var err error
 		out, err = r.page(
 			stmt{sql: selectUnembedded, args: []any{r.t.key, after, space.Model, space.Dims, limit}},
@@ -40,6 +45,18 @@ func (s *Store) Unembedded(
 		return err
 	})
 	return out, err
+}
+
+// lacksVectors reports whether any record has none in a space, by the kept counts: upkeep asks after each write, and
+// would look at every record. Where they are not known, it may.
+func (s *Store) lacksVectors(ctx context.Context, t loci.Tenant, space loci.Space) (lacking bool, err error) {
+	err = s.read(ctx, t, "count records without vectors", func(r *reading) error {
+		var n loci.Counts
+		known, err := r.keptCount(&loci.Filter{Within: []loci.Namespace{{}}, Space: space}, &n)
+		lacking = !known || n.Unembedded > 0
+		return err
+	})
+	return lacking, err
 }
 
 const (

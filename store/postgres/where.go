@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ func split(key string) (head, tail string) {
 type conditions struct {
 	parts []string
 	args  []any
+
+	ids  string // the parameter with the ids of the records, where they are named
+	each bool   // the namespace of each record is looked at, rather than records by their namespaces
 }
 
 // about begins the conditions of a query about a tenant, which is $1.
@@ -76,7 +80,11 @@ func (c *conditions) within(column string, places []loci.Namespace, exact bool, 
 		if len(numbers) > 0 {
 			all = append(all, column+" = ANY("+c.arg(numbers)+")")
 		}
-		if len(either) > 0 {
+		switch {
+		case len(either) > 0 && c.each:
+			all = append(all, "(SELECT key_head IS NOT NULL AND ("+strings.Join(either, " OR ")+
+				") FROM loci.namespace WHERE tenant = $1 AND n = "+column+")")
+		case len(either) > 0:
 			all = append(
 				all,
 				column+" IN (SELECT n FROM loci.namespace WHERE tenant = $1 AND key_head IS NOT NULL AND ("+strings.Join(
@@ -131,18 +139,30 @@ func idList(ids []loci.ID) [][]byte {
 	return out
 }
 
+// from are the records r that conditions are about. Those that are named are each looked up by its id, as a [look] does:
+// else the database may read all records of the namespaces and kinds in question, to find the named ones among them.
+func (c *conditions) from() string {
+	if c.ids == "" {
+		return "loci.record r"
+	}
+	return "unnest((SELECT " + c.ids + "::bytea[])) k (v) CROSS JOIN LATERAL " +
+		"(SELECT * FROM loci.record WHERE tenant = $1 AND id >= k.v ORDER BY id LIMIT 1) r"
+}
+
 // where adds what a filter says of a record r. exact reports that this is all of it; else
 // [loci.Filter.Selects] has the last word.
 func (c *conditions) where(f *loci.Filter, names *batch.Names) (exact bool) {
 	c.add("r.tenant = $1")
+	if len(f.IDs) > 0 {
+		c.each = true
+		c.ids = c.arg(slices.CompactFunc(slices.SortedFunc(slices.Values(idList(f.IDs)), bytes.Compare), bytes.Equal))
+		c.add("r.id = k.v")
+	}
 	c.within("r.namespace", f.Within, f.Exact, names)
 	if len(f.Kinds) == 1 {
 		c.add("r.kind = " + c.arg(string(f.Kinds[0])))
 	} else if len(f.Kinds) > 1 {
 		c.add("r.kind = ANY(" + c.arg(list(f.Kinds)) + ")")
-	}
-	if len(f.IDs) > 0 {
-		c.add("r.id = ANY(" + c.arg(idList(f.IDs)) + ")")
 	}
 	if f.Slot != nil && *f.Slot == "" {
 		c.add("r.slot_head IS NULL")
@@ -249,7 +269,14 @@ func listing(
 		by = c.byTime(after, order == loci.OldestFirst)
 	}
 	exact = c.where(&f, &t.names)
-	q.sql = "SELECT " + columns + " FROM loci.record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT " + c.arg(limit)
+	q.sql = "SELECT " + columns + " FROM " + c.from() + " WHERE " + c.String()
+	end := " ORDER BY " + by + " LIMIT " + c.arg(limit)
+	if order.BySlot() { // an index has their heads in order, and so they are not all read to be sorted
+		head, _, _ := strings.Cut(by, ",")
+		q.sql = "SELECT * FROM (" + q.sql + " ORDER BY " + head + " FETCH FIRST $" + strconv.Itoa(len(c.args)) +
+			" ROWS WITH TIES) r"
+	}
+	q.sql += end
 	q.args = c.args
 	return q, exact
 }
