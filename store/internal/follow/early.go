@@ -51,7 +51,7 @@ func (e *early) search(x *Index, q *Search) {
 	}
 	defer x.mu.RUnlock()
 	fault, err := files.Faultless(func() (err error) {
-		if x.index == nil || !x.serves(&q.Probe, &q.Filter) {
+		if x.index == nil || !x.serves(q) {
 			return errLate
 		}
 		e.hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, func([]loci.ID) ([]loci.Record, error) {

@@ -1,0 +1,470 @@
+package follow
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/store/internal/batch"
+	"github.com/loci-memory/loci/store/internal/files"
+	"github.com/loci-memory/loci/store/internal/index"
+)
+
+// The small shards of a kind that lie below one namespace share an index, of which the database keeps an image as it
+// does of a large shard: a search above 100,000 namespaces of one note takes up some segments, and does not even
+// learn which namespaces there are (docs/adr/0194). They are a group. Which groups there are is planned, and lies in
+// the table of images as well. A search looks into a group if it reaches all of it, and else at the shards by
+// themselves.
+
+// A group is one as the process knows it.
+type group struct {
+	*index.Group
+	n int64 // below zero: the number under which its image lies
+}
+
+func (g *group) shard() Shard { return Shard{g.n, g.Key.Kind} }
+
+// grouping is what an index knows of groups.
+type grouping struct {
+	groups   []*group
+	members  index.Keys     // shards that are in a group, as far as they were learned
+	nameless map[int64]bool // numbers of namespaces that have no name now
+	planned  bool           // the plan was looked for
+	upto     int64          // the highest number of a namespace that it knows
+	mark     string         // of its image; "": there is none
+	looked   int64          // the highest number of a namespace when a search looked at the plan last
+	again    bool           // the next search is to look at it
+
+	places struct { // whose names hits need
+		mu      sync.Mutex
+		lacking map[int64]bool
+		none    bool // nobody sees the hits
+	}
+}
+
+func (x *Index) groupAt(key index.Key) *group {
+	for _, g := range x.groups {
+		if g.Key == key {
+			return g
+		}
+	}
+	return nil
+}
+
+func (x *Index) groupOf(key index.Key) *group {
+	for _, g := range x.groups {
+		if g.Has(key) {
+			return g
+		}
+	}
+	return nil
+}
+
+// held reports whether the index has what is in a shard, in it or in its group. above is that group's then.
+func (x *Index) held(key index.Key) (above index.Key, held bool) {
+	if x.index.HasAbove() {
+		if g := x.groupOf(key); g != nil && x.index.HasShard(g.Key) {
+			return g.Key, true
+		}
+	}
+	return index.Key{}, x.index.HasShard(key)
+}
+
+// covered lists the shards that a filter reaches, groups all of which it reaches as one. lacks are the namespaces
+// below which all shards must be known before.
+func (x *Index) covered(f *loci.Filter, quick bool) (keys []index.Key, lacks []string) {
+	if len(x.groups) == 0 && x.mark == "" {
+		for _, n := range f.Within {
+			if key := n.Key(); !x.hasLearned(key) {
+				lacks = append(lacks, key)
+			}
+		}
+		return x.known.Covered(f), lacks
+	}
+	keys, unknown := index.Covered(x.groups, &x.known, &x.members, f, quick, func(n loci.Namespace) bool {
+		return x.hasLearned(n.Key())
+	})
+	for _, n := range unknown {
+		lacks = append(lacks, n.Key())
+	}
+	return keys, lacks
+}
+
+// reach is what a search needs.
+func (x *Index) reach(q *Search) (keys []index.Key, lacks []string) {
+	if q.only == nil {
+		return x.covered(&q.Filter, q.Probe.Quick)
+	}
+	if x.groupAt(*q.only) != nil {
+		keys = []index.Key{*q.only}
+	}
+	return keys, nil // of a group that is planned no more nothing is needed
+}
+
+// serves reports whether the index holds all that a search needs, and notes when it did.
+func (x *Index) serves(q *Search) bool {
+	p, filter := &q.Probe, &q.Filter
+	if p.Vector != nil && p.Space != x.index.Space() {
+		return false
+	}
+	now := x.tick.Add(1)
+	scoped := q.only == nil && !(p.Quick && len(x.groups) > 0) // groups are of no use to quick searches
+	if scoped && x.scopes.Served(filter, &x.known, x.index, now) {
+		for _, g := range x.groups {
+			if index.CoversAbove(filter, g.Key) {
+				x.searchedAt(g.Key, now)
+			}
+		}
+		return true
+	}
+	covered, lacks := x.reach(q)
+	if len(lacks) > 0 {
+		return false
+	}
+	passed := 0
+	for _, key := range covered {
+		if at := x.used[key]; at != nil {
+			at.Store(now)
+		} else if passed++; !p.Quick || !x.large[key] {
+			return false
+		}
+	}
+	if passed == 0 && scoped {
+		x.scopes.Serve(filter, &x.known, x.index, len(covered), now, x.searchedAt)
+	}
+	return true
+}
+
+// searchedAt notes when a shard was searched, if it is in the index.
+func (x *Index) searchedAt(key index.Key, at int64) {
+	if used := x.used[key]; used != nil && used.Load() < at {
+		used.Store(at)
+	}
+}
+
+// forgetGroups begins without a plan. alone: nobody sees what is found.
+func (x *Index) forgetGroups(alone bool) {
+	x.groups, x.members, x.nameless = nil, index.Keys{}, nil
+	x.planned, x.upto, x.mark, x.looked, x.again = false, 0, "", 0, false
+	x.places.none = alone
+}
+
+// learnPlan takes in the plan, unless the index has that already. An index that has another one begins again. fresh:
+// the plan is new, and all shards in no group are known.
+func (x *Index) learnPlan(r Source, st *batch.State, space loci.Space, q *Search) (fresh bool, err error) {
+	if q.Shelf == nil || x.planned && !x.again {
+		return false, nil
+	}
+	first := !x.planned
+	x.planned, x.again = true, false
+	if st.Namespaces < int64(q.Shelf.Join) {
+		return false, nil
+	}
+	in := r.(ImageSource)
+	m, p, err := readPlan(in, st)
+	if err != nil || p == nil && x.mark == "" || p != nil && string(m.Mark) == x.mark {
+		return false, err
+	}
+	if !first {
+		looked := x.looked
+		x.reset(space, st, q)
+		x.planned, x.looked = true, looked
+	}
+	x.dirty = true
+	if p == nil {
+		return false, nil
+	}
+	if x.groups, err = groupsOf(in, st, p); err != nil {
+		return false, err
+	}
+	x.mark, x.upto = string(m.Mark), p.Upto
+	if err := in.Named(p.Rest, x.learnNamed); err != nil || m.Seq == st.Seq {
+		return true, err
+	}
+	return true, r.Places(m.Seq, nil, x.learnPlace)
+}
+
+// groupsOf are the groups of a plan. One in which nothing has a name has nothing to be found, and is left out.
+func groupsOf(r ImageSource, st *batch.State, p *Plan) (groups []*group, err error) {
+	roots, marks := map[string]string{"": ""}, map[int64]loci.Mark{}
+	var begins []string
+	var apart []int64
+	for i := range p.Groups {
+		begin, _ := p.Groups[i].BeginOf()
+		begins, apart = append(begins, begin), append(apart, p.Groups[i].Apart...)
+	}
+	asked := slices.DeleteFunc(slices.Clone(begins), func(begin string) bool { return begin == "" })
+	if err := r.Within(asked, func(begin, key string) { roots[begin] = index.Root(begin, key) }); err != nil {
+		return nil, err
+	}
+	if len(apart) > 0 {
+		if err := r.Named(apart, func(place batch.Place) { marks[place.N] = place.Mark }); err != nil {
+			return nil, err
+		}
+	}
+	for i, one := range p.Groups {
+		root, found := roots[begins[i]]
+		if !found {
+			continue
+		}
+		g := &group{&index.Group{Joined: one, Begin: begins[i], Names: st.NameKey, Marks: map[string]bool{}}, numberOf(&one)}
+		g.Key = index.Key{Namespace: root, Kind: one.Kind, Above: true}
+		for _, n := range one.Apart {
+			g.Marks[string(marks[n])] = true
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// learnNamed takes in a namespace that was asked for by its number.
+func (x *Index) learnNamed(place batch.Place) {
+	if place.Named {
+		x.learnPlace(place)
+	}
+}
+
+// resolve learns the names of namespaces by their numbers.
+func (x *Index) resolve(r Source, numbers map[int64]bool) error {
+	var lacking []int64
+	for n := range numbers {
+		if _, known := x.names[n]; !known {
+			lacking = append(lacking, n)
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	return r.(ImageSource).Named(lacking, x.nameOne)
+}
+
+func (x *Index) nameOne(place batch.Place) {
+	if place.Named {
+		x.names[place.N], x.numbers[place.Key] = place.Key, place.N
+		return
+	}
+	if x.nameless == nil {
+		x.nameless = map[int64]bool{}
+	}
+	x.nameless[place.N] = true
+}
+
+// inGroups reports whether the index has a group of a kind.
+func (x *Index) inGroups(kind loci.Kind) bool {
+	return x.index.HasAbove() && slices.ContainsFunc(x.groups, func(g *group) bool {
+		return g.Key.Kind == kind && x.index.HasShard(g.Key)
+	})
+}
+
+// begin makes the index responsible for a shard, empty at first.
+func (x *Index) begin(key index.Key) {
+	if g := x.groupAt(key); g != nil {
+		x.index.AddAbove(key, g.LeavesOut())
+		return
+	}
+	x.index.AddShard(key)
+}
+
+// errNames says that hits lie in namespaces whose names the process does not know yet.
+var errNames = errors.New("the names of some namespaces are to be read")
+
+// tellPlace is the namespace of a hit in a group. The caller holds the index's lock, to read.
+func (x *Index) tellPlace(n uint32) (loci.Namespace, bool, error) {
+	number := int64(n)
+	if key, known := x.names[number]; known {
+		return loci.NamespaceFromKey(key), true, nil
+	}
+	if x.nameless[number] || x.places.none {
+		return nil, false, nil
+	}
+	x.places.mu.Lock()
+	defer x.places.mu.Unlock()
+	if x.places.lacking == nil {
+		x.places.lacking = map[int64]bool{}
+	}
+	x.places.lacking[number] = true
+	return nil, false, errNames
+}
+
+// errPlan says that groups are to be planned before a search goes on.
+var errPlan = errors.New("the shards are to be planned")
+
+// find searches if the index shows what the search must see, as may says, and holds all that is needed. What it shows
+// was read at a moment or later; 0: only others know when. Where the names of hits are missing they are read, and it
+// searches again.
+func (x *Index) find(q *Search, at time.Duration, may func() bool) (hits []loci.Hit, served bool, err error) {
+	for range mostFinds {
+		fault, err := files.Faultless(func() (err error) {
+			x.mu.RLock()
+			defer x.mu.RUnlock()
+			if served = may() && x.serves(q); served {
+				raise(&x.seen, int64(at))
+				hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
+			}
+			return err
+		})
+		if fault != nil { // somebody cut a file that is mapped
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.faulted(fault)
+			return nil, false, nil
+		}
+		if !errors.Is(err, errNames) {
+			return hits, served, err
+		}
+		if err = x.readNames(q); err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil // it became another index, as often
+}
+
+// mostFinds is how often a search begins again for names that it lacks.
+const mostFinds = 3
+
+// readNames reads the names that searches lack.
+func (x *Index) readNames(q *Search) error {
+	x.places.mu.Lock()
+	var numbers []int64
+	for n := range x.places.lacking {
+		numbers = append(numbers, n)
+	}
+	x.places.lacking = nil
+	x.places.mu.Unlock()
+	var st *batch.State
+	var found []batch.Place
+	if err := q.Read(q.ctx, func(r Source) (err error) {
+		found = nil
+		if st, err = r.State(); err != nil {
+			return err
+		}
+		return r.(ImageSource).Named(numbers, func(place batch.Place) { found = append(found, place) })
+	}); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.index != nil && x.isOf(st) {
+		for _, place := range found {
+			x.nameOne(place)
+		}
+	}
+	return nil
+}
+
+// readAbove reads the next records of a group: those of some of its namespaces. A namespace that has grown large is
+// read in parts.
+func (b *reading) readAbove(p *part) error {
+	in, g := b.r.(ImageSource), p.x.groupAt(p.key)
+	if p.chunks == nil {
+		if err := p.divide(b, in, g); err != nil {
+			return err
+		}
+	}
+	if len(p.chunks) == 0 {
+		p.whole = true
+		return nil
+	}
+	some, n := p.chunks[0], int64(0)
+	query := func(take Take) error {
+		return in.ByShards(b.space, some.numbers, p.key.Kind, func(r *loci.Record, namespace int64, vectors []byte) {
+			n++
+			take(r, namespace, vectors)
+		})
+	}
+	limit := p.q.part()
+	if some.large {
+		query = func(take Take) error {
+			noted := func(r *loci.Record, namespace int64, vectors []byte) {
+				n, p.after = n+1, r.ID
+				take(r, namespace, vectors)
+			}
+			return b.r.ByShard(b.space, some.numbers[0], p.key.Kind, p.after, limit, noted)
+		}
+	}
+	if err := p.x.take(nil, query, p.x.freezing(p.key)); err != nil {
+		return err
+	}
+	b.records += int(n)
+	p.read += n
+	if !some.large || n < int64(limit) {
+		p.chunks, p.after = p.chunks[1:], loci.ID{}
+	}
+	p.whole = len(p.chunks) == 0
+	if s := p.x.shelf; p.all == 0 && !p.whole && s.Folder == nil && p.read >= int64(s.Book) {
+		p.all = p.x.index.Bytes() * max(p.counted, p.read) / p.read
+	}
+	return nil
+}
+
+// A chunk is some namespaces that are read together, or a large one.
+type chunk struct {
+	numbers []int64
+	large   bool
+}
+
+// mostChunk is how many namespaces are read together.
+const mostChunk = 512
+
+// divide learns the namespaces of a group, and packs them by the kept counts.
+func (p *part) divide(b *reading, in ImageSource, g *group) error {
+	var numbers []int64
+	if err := b.r.Places(-1, []string{g.Key.Namespace}, func(place batch.Place) {
+		p.x.learnPlace(place)
+		if slices.Contains(place.Kinds, p.key.Kind) && g.Has(index.Key{Namespace: place.Key, Kind: p.key.Kind}) {
+			numbers = append(numbers, place.N)
+		}
+	}); err != nil {
+		return err
+	}
+	slices.Sort(numbers)
+	of := map[int64]int64{}
+	if _, err := in.Counts(numbers, func(namespace int64, kind loci.Kind, records, _ int64) {
+		if kind == p.key.Kind {
+			of[namespace] += records
+		}
+	}); err != nil {
+		return err
+	}
+	p.chunks, p.counted = []chunk{}, 0
+	most, sum, open := int64(p.q.part()), int64(0), false
+	for _, n := range numbers {
+		records := of[n]
+		if p.counted += records; records > most {
+			p.chunks, open = append(p.chunks, chunk{[]int64{n}, true}), false
+			continue
+		}
+		if !open || sum+records > most || len(p.chunks[len(p.chunks)-1].numbers) == mostChunk {
+			p.chunks, sum, open = append(p.chunks, chunk{}), 0, true
+		}
+		last := &p.chunks[len(p.chunks)-1]
+		last.numbers, sum = append(last.numbers, n), sum+records
+	}
+	return nil
+}
+
+// shardsAlone are how many of some shards a search would load by themselves.
+func (x *Index) shardsAlone(keys []index.Key) (alone int) {
+	for _, key := range keys {
+		if !key.Above && !x.index.HasShard(key) {
+			alone++
+		}
+	}
+	return alone
+}
+
+// lacksPlan reports whether a search is to plan groups before it loads: many shards came since that was done.
+func (x *Index) lacksPlan(q *Search, st *batch.State, keys []index.Key) bool {
+	if q.Shelf == nil || q.only != nil || q.Probe.Quick || q.Filter.Exact || !q.Shelf.mayTry() {
+		return false
+	}
+	since := st.Namespaces - max(x.upto, x.looked)
+	if since < index.JoinFrom(q.Shelf.Join, x.upto) || x.shardsAlone(keys) < q.Shelf.Join {
+		return false
+	}
+	x.looked, x.again = st.Namespaces, true
+	return true
+}
+
