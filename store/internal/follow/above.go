@@ -467,4 +467,3 @@ func (x *Index) lacksPlan(q *Search, st *batch.State, keys []index.Key) bool {
 	x.looked, x.again = st.Namespaces, true
 	return true
 }
-

@@ -107,8 +107,8 @@ type Search struct {
 	ctx    context.Context // of the call
 	apart  bool            // nobody searches: see [keeping]
 	only   *index.Key      // unless nil: the one group that is needed
-	at     time.Duration // when it began
-	looked time.Duration // when it began to read the tenant's counter
+	at     time.Duration   // when it began
+	looked time.Duration   // when it began to read the tenant's counter
 }
 
 var begun = time.Now()
