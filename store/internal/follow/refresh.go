@@ -111,6 +111,9 @@ func (x *Index) learn(r Source, st *batch.State, q *Search, fresh bool) error {
 // learnPlace takes in a namespace and its shards.
 func (x *Index) learnPlace(place batch.Place) {
 	x.names[place.N], x.numbers[place.Key] = place.Key, place.N
+	if x.shelf != nil {
+		x.shelf.Names.Add(1)
+	}
 	delete(x.nameless, place.N)
 	for _, kind := range place.Kinds {
 		if key := (index.Key{Namespace: place.Key, Kind: kind}); x.groupOf(key) == nil {

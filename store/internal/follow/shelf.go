@@ -63,6 +63,7 @@ type Shelf struct {
 	KeepPause time.Duration // before an image is made of what was written; see keepPause
 
 	Records atomic.Int64           // read into indexes
+	Names   atomic.Int64           // of namespaces that indexes learned
 	Reading func(namespace string) // unless nil: called before a part of a shard is read, by tests
 
 	ctx      context.Context
