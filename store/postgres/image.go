@@ -22,12 +22,6 @@ const (
 	takenByRange     = takenByShard + " AND r.id >= $5 AND r.id <= $6"
 	takenInRange     = taken + " AND r.kind = $3 AND r.id >= $4 AND r.id <= $5"
 
-	// takenByShards looks for the records of each shard and for the vectors of each record, as takenByID does.
-	takenByShards = "SELECT " + recordColumns + `, v.data FROM unnest((SELECT $3::bigint[])) k (n)
-		CROSS JOIN LATERAL (SELECT * FROM loci.record r WHERE r.tenant = $1 AND r.namespace = k.n AND r.kind = $4 AND ` + searchable + ` ORDER BY r.id) r
-		LEFT JOIN LATERAL (SELECT record, space, data FROM loci.vector WHERE tenant = $1 AND (record, space) >= (r.id, $2)
-			ORDER BY record, space LIMIT 1) v ON v.record = r.id AND v.space = $2`
-
 	countShards     = "SELECT namespace, kind, searched, bytes FROM loci.tally WHERE tenant = $1 AND live"
 	countSomeShards = countShards + " AND namespace = ANY($2)"
 	selectNamed     = "SELECT n, mark, key_head, key_tail, kinds FROM loci.namespace WHERE tenant = $1 AND n = ANY($2)"

@@ -242,6 +242,7 @@ func (x *Index) resolve(r Source, numbers map[int64]bool) error {
 
 func (x *Index) nameOne(place batch.Place) {
 	if place.Named {
+		delete(x.nameless, place.N)
 		x.names[place.N], x.numbers[place.Key] = place.Key, place.N
 		return
 	}
@@ -347,6 +348,9 @@ func (x *Index) readNames(q *Search) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.index != nil && x.isOf(st) {
+		for _, n := range numbers { // also those that nobody has, of a segment that is damaged
+			x.nameOne(batch.Place{N: n})
+		}
 		for _, place := range found {
 			x.nameOne(place)
 		}

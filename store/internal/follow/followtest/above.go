@@ -46,7 +46,11 @@ func above(at ...string) loci.Filter { return loci.Filter{Within: []loci.Namespa
 
 func (n node) in(text string, f loci.Filter) []loci.Hit {
 	n.Helper()
-	p := loci.Probe{Text: text, Vector: []float32{0.5, 0.5, 0.5, 0.5}, Space: space, Sequences: true}
+	return n.probe(loci.Probe{Text: text, Vector: []float32{0.5, 0.5, 0.5, 0.5}, Space: space, Sequences: true}, f)
+}
+
+func (n node) probe(p loci.Probe, f loci.Filter) []loci.Hit {
+	n.Helper()
 	hits, err := n.Match(n.Context(), n.tenant(), p, f, 1000)
 	if err != nil {
 		n.Fatal(err)
@@ -69,6 +73,7 @@ func (n node) everywhere() (all [][]loci.Hit) {
 		for _, text := range []string{"walrus", "number3 of"} {
 			all = append(all, n.in(text, f))
 		}
+		all = append(all, n.probe(loci.Probe{Text: "walrus", Quick: true}, f)) // which groups are of no use to
 	}
 	return all
 }
@@ -119,7 +124,8 @@ func joined(b *bench) {
 	if names := b.segments(); len(names) < 2 || len(names) > 4 {
 		b.Fatalf("segments %q", names)
 	}
-	s.say(60, 1, "walrus of 4", "u", "n60") // a namespace that is new
+	s.say(60, 1, "walrus of 4", "u", "n60") // namespaces that are new, one in the group
+	s.say(61, 1, "walrus of 4", "v")
 	b.equal("made", s)
 	next := b.openJoined()
 	var read int64
@@ -130,7 +136,10 @@ func joined(b *bench) {
 			}
 		})
 	})
-	if read > 1 || names > 1 {
+	if hits := next.in("walrus", above()); len(hits) != 52 {
+		b.Errorf("%d hits; want 52", len(hits))
+	}
+	if read > 1 || names > 2 {
 		b.Errorf("the first search read %d records and %d names; want what is new", read, names)
 	}
 	b.equal("taken up", next, s)
