@@ -2,8 +2,9 @@ package follow
 
 import (
 	"errors"
+	"maps"
 	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -36,12 +37,7 @@ type grouping struct {
 	mark     string         // of its image; "": there is none
 	looked   int64          // the highest number of a namespace when a search looked at the plan last
 	again    bool           // the next search is to look at it
-
-	places struct { // whose names hits need
-		mu      sync.Mutex
-		lacking map[int64]bool
-		none    bool // nobody sees the hits
-	}
+	alone    bool           // nobody sees what is found
 }
 
 func (x *Index) groupAt(key index.Key) *group {
@@ -148,7 +144,7 @@ func (x *Index) searchedAt(key index.Key, at int64) {
 func (x *Index) forgetGroups(alone bool) {
 	x.groups, x.members, x.nameless = nil, index.Keys{}, nil
 	x.planned, x.upto, x.mark, x.looked, x.again = false, 0, "", 0, false
-	x.places.none = alone
+	x.alone = alone
 }
 
 // learnPlan takes in the plan, unless the index has that already. An index that has another one begins again. fresh:
@@ -268,8 +264,9 @@ func (x *Index) begin(key index.Key) {
 	x.index.AddShard(key)
 }
 
-// errNames says that hits lie in namespaces whose names the process does not know yet.
-var errNames = errors.New("the names of some namespaces are to be read")
+// unnamed stands in the place of a namespace whose name the process does not know, before its number: no label of a
+// namespace is like it. No hit leaves with it.
+const unnamed = "\x00"
 
 // tellPlace is the namespace of a hit in a group. The caller holds the index's lock, to read.
 func (x *Index) tellPlace(n uint32) (loci.Namespace, bool, error) {
@@ -277,31 +274,68 @@ func (x *Index) tellPlace(n uint32) (loci.Namespace, bool, error) {
 	if key, known := x.names[number]; known {
 		return loci.NamespaceFromKey(key), true, nil
 	}
-	if x.nameless[number] || x.places.none {
+	if x.nameless[number] || x.alone {
 		return nil, false, nil
 	}
-	x.places.mu.Lock()
-	defer x.places.mu.Unlock()
-	if x.places.lacking == nil {
-		x.places.lacking = map[int64]bool{}
+	return loci.Namespace{unnamed, strconv.FormatInt(number, 10)}, true, nil
+}
+
+// nameHits gives hits the names of their namespaces, those that are not known read in one question. The hits are of
+// the index as of an epoch: a number may be that of another namespace in the next one. named: all have their names;
+// else somebody is to search again.
+func (x *Index) nameHits(q *Search, hits []loci.Hit, epoch *byte) (named bool, err error) {
+	if !slices.ContainsFunc(hits, isUnnamed) {
+		return true, nil
 	}
-	x.places.lacking[number] = true
-	return nil, false, errNames
+	lacking, same := x.nameKnown(hits, epoch)
+	if same && len(lacking) > 0 {
+		if err := x.readNames(q, slices.Collect(maps.Keys(lacking))); err != nil {
+			return false, err
+		}
+		lacking, same = x.nameKnown(hits, epoch)
+	}
+	return same && len(lacking) == 0, nil
+}
+
+func isUnnamed(h loci.Hit) bool { return len(h.Namespace) > 0 && h.Namespace[0] == unnamed }
+
+// nameKnown is nameHits without a question. lacking are the numbers of namespaces that are not known. same: the epoch
+// is that of the hits.
+func (x *Index) nameKnown(hits []loci.Hit, epoch *byte) (lacking map[int64]bool, same bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.epoch != epoch {
+		return nil, false
+	}
+	lacking = map[int64]bool{}
+	for i := range hits {
+		if !isUnnamed(hits[i]) {
+			continue
+		}
+		number, _ := strconv.ParseInt(hits[i].Namespace[1], 10, 64)
+		if key, known := x.names[number]; known {
+			hits[i].Namespace = loci.NamespaceFromKey(key)
+		} else {
+			lacking[number] = true
+		}
+	}
+	return lacking, true
 }
 
 // errPlan says that groups are to be planned before a search goes on.
 var errPlan = errors.New("the shards are to be planned")
 
 // find searches if the index shows what the search must see, as may says, and holds all that is needed. What it shows
-// was read at a moment or later; 0: only others know when. Where the names of hits are missing they are read, and it
-// searches again.
+// was read at a moment or later; 0: only others know when. Where the names of hits are missing they are read.
 func (x *Index) find(q *Search, at time.Duration, may func() bool) (hits []loci.Hit, served bool, err error) {
 	for range mostFinds {
+		var epoch *byte
 		fault, err := files.Faultless(func() (err error) {
 			x.mu.RLock()
 			defer x.mu.RUnlock()
 			if served = may() && x.serves(q); served {
 				raise(&x.seen, int64(at))
+				epoch = x.epoch
 				hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
 			}
 			return err
@@ -312,28 +346,22 @@ func (x *Index) find(q *Search, at time.Duration, may func() bool) (hits []loci.
 			x.faulted(fault)
 			return nil, false, nil
 		}
-		if !errors.Is(err, errNames) {
-			return hits, served, err
+		if err != nil || !served {
+			return nil, served, err
 		}
-		if err = x.readNames(q); err != nil {
-			return nil, false, err
+		named, err := x.nameHits(q, hits, epoch)
+		if named || err != nil {
+			return hits, err == nil, err
 		}
 	}
-	return nil, false, nil // it became another index, as often
+	return nil, false, nil // names leave, or it became another index, each time
 }
 
 // mostFinds is how often a search begins again for names that it lacks.
 const mostFinds = 3
 
-// readNames reads the names that searches lack.
-func (x *Index) readNames(q *Search) error {
-	x.places.mu.Lock()
-	var numbers []int64
-	for n := range x.places.lacking {
-		numbers = append(numbers, n)
-	}
-	x.places.lacking = nil
-	x.places.mu.Unlock()
+// readNames reads the names of namespaces that a search lacks.
+func (x *Index) readNames(q *Search, numbers []int64) error {
 	var st *batch.State
 	var found []batch.Place
 	if err := q.Read(q.ctx, func(r Source) (err error) {

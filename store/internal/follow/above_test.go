@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -117,16 +116,27 @@ func TestANumberThatNoNamespaceHas(t *testing.T) {
 	t.Parallel()
 	x, st := &Index{}, &batch.State{}
 	x.reset(loci.Space{}, st, &Search{})
-	if _, _, err := x.tellPlace(7); !errors.Is(err, errNames) {
-		t.Fatal(err)
+	n, _, err := x.tellPlace(7)
+	hits := []loci.Hit{{Namespace: n}}
+	if err != nil || !isUnnamed(hits[0]) {
+		t.Fatal(n, err)
 	}
 	asked := 0
 	q := &Search{Read: func(_ context.Context, do func(Source) error) error { return do(&noNames{st: st, asked: &asked}) }}
-	if err := x.readNames(q); err != nil || asked != 1 {
-		t.Fatal(asked, err)
+	if named, err := x.nameHits(q, hits, x.epoch); named || err != nil || asked != 1 {
+		t.Fatal(named, asked, err)
 	}
 	if _, known, err := x.tellPlace(7); known || err != nil {
 		t.Error(known, err)
+	}
+	before := x.epoch
+	x.reset(loci.Space{}, st, &Search{})
+	x.names[7] = loci.Namespace{"another"}.Key()
+	if named, err := x.nameHits(q, hits, before); named || err != nil || !isUnnamed(hits[0]) {
+		t.Errorf("a hit of before the index began again gets a name of now: %v, %v", hits[0].Namespace, err)
+	}
+	if named, err := x.nameHits(q, hits, x.epoch); !named || err != nil || hits[0].Namespace.String() != "another" {
+		t.Error(named, err, hits[0].Namespace)
 	}
 }
 

@@ -31,6 +31,7 @@ type early struct {
 	moment
 	made  bool
 	lacks bool // it needs records, which it may not read
+	epoch *byte
 	hits  []loci.Hit
 }
 
@@ -60,7 +61,7 @@ func (e *early) search(x *Index, q *Search) {
 		})
 		return err
 	})
-	e.moment, e.made = x.moment, !e.lacks && fault == nil && err == nil // else the search behind the look meets it
+	e.moment, e.epoch, e.made = x.moment, x.epoch, !e.lacks && fault == nil && err == nil // else the search behind the look meets it
 }
 
 // answers reports whether the hits count, now that the tenant's state is known.

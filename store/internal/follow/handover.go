@@ -292,7 +292,9 @@ func (x *Index) MatchPresent(ctx context.Context, q *Search, look Look) (hits []
 	case st == nil:
 		return x.find(q, 0, func() bool { return x.caughtUp(q) })
 	case e.answers(x, q, st):
-		return e.hits, true, nil
+		if named, err := x.nameHits(q, e.hits, e.epoch); named || err != nil {
+			return e.hits, err == nil, err
+		}
 	}
 	hits, served, err = x.Match(st, q)
 	e.passed(x, served)
