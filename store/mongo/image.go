@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -90,7 +91,80 @@ func (r source) ByRange(space, namespace int64, kind loci.Kind, low, high loci.I
 	ids := bson.E{Key: fID, Value: bson.D{
 		{Key: "$gte", Value: keyed(r.t.key, low[:])}, {Key: "$lte", Value: keyed(r.t.key, high[:])},
 	}}
+	if namespace == 0 {
+		of := r.t.about(ids, bson.E{Key: "kind", Value: binaryOf(kind)})
+		return r.load(append(of, searchable...), space, take)
+	}
 	return r.load(append(bson.D{ids}, r.shard(namespace, kind)...), space, take)
+}
+
+// ByShards implements [follow.ImageSource].
+func (r source) ByShards(space int64, namespaces []int64, kind loci.Kind, take follow.Take) error {
+	of := r.t.about(
+		bson.E{Key: "namespace", Value: is("$in", namespaces)}, bson.E{Key: "kind", Value: binaryOf(kind)},
+	)
+	return r.load(append(of, searchable...), space, take)
+}
+
+// Counts implements [follow.ImageSource].
+func (r source) Counts(namespaces []int64, take func(int64, loci.Kind, int64, int64)) (known bool, err error) {
+	of := r.t.about(bson.E{Key: "live", Value: true})
+	if namespaces != nil {
+		of = append(of, bson.E{Key: "namespace", Value: is("$in", namespaces)})
+	}
+	if err := r.find(cTally, of, func(d *doc) error {
+		key, n := tallyKey(d), amounts(d)
+		if d.err == nil {
+			take(key.Namespace, key.Kind, n.Searched, n.Bytes)
+		}
+		return nil
+	}); err != nil {
+		return false, err
+	}
+	came, known := r.state.Tallied(r.state.Seq)
+	came.Shards(take)
+	return known, nil
+}
+
+// Named implements [follow.ImageSource].
+func (r source) Named(numbers []int64, take func(batch.Place)) error {
+	for some := range slices.Chunk(numbers, namedAtOnce) { // a query has 16 MiB at most
+		of := r.t.about(bson.E{Key: fID, Value: is("$in", r.t.places(some))})
+		if err := r.find(cNamespace, of, func(d *doc) error {
+			place := batch.Place{N: d.int("n"), Mark: loci.Mark(d.sorted("mark")), Named: d.has("key"), Key: d.sorted("key"),
+				Kinds: batch.DecodeKinds(d.bytes("kinds"))}
+			if d.err == nil {
+				take(place)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedAtOnce is how many namespaces one query asks for.
+const namedAtOnce = 10_000
+
+// Within implements [follow.ImageSource].
+func (r source) Within(marks []string, take func(mark, key string)) error {
+	for _, mark := range marks {
+		between := is("$gte", inOrder(mark))
+		if end := batch.After(mark); end != "" { // else nothing sorts behind it
+			between = append(between, bson.E{Key: "$lt", Value: inOrder(end)})
+		}
+		of := r.t.about(bson.E{Key: "mark", Value: between}, bson.E{Key: "key", Value: is("$exists", true)})
+		if err := r.find(cNamespace, of, func(d *doc) error {
+			if key := d.sorted("key"); d.err == nil {
+				take(mark, key)
+			}
+			return nil
+		}, options.Find().SetSort(is("mark", 1)).SetLimit(1)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Read implements [follow.Table].

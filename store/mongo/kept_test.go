@@ -59,6 +59,9 @@ func (d kept) Open(t *testing.T, o followtest.Options) followtest.Store {
 	if o.Forget {
 		opts.Forget()
 	}
+	if o.Join > 0 {
+		opts.Join(o.Join)
+	}
 	if o.Part > 0 {
 		opts.Load(o.Part, nil)
 	}
@@ -135,13 +138,23 @@ func (d kept) Age(t *testing.T, except string) {
 func (d kept) EditImage(t *testing.T, edit func(string) string) {
 	t.Helper()
 	d.with(t, func(ctx context.Context, db *driver.Database) error {
-		raw, err := db.Collection("image").FindOne(ctx, bson.D{}).Raw()
-		if err != nil {
-			return err
+		c, err := db.Collection("image").Find(ctx, bson.D{})
+		var all []bson.Raw
+		if err == nil {
+			err = c.All(ctx, &all)
 		}
-		_, value := raw.Lookup("value").Binary()
-		_, err = db.Collection("image").UpdateOne(ctx, bson.D{}, set("value", bson.Binary{Data: []byte(edit(string(value)))}))
-		return err
+		if err != nil || len(all) == 0 {
+			return errors.Join(err, errors.New("there are no images"))
+		}
+		for _, raw := range all {
+			_, value := raw.Lookup("value").Binary()
+			one := bson.D{{Key: "_id", Value: raw.Lookup("_id")}}
+			edited := bson.Binary{Data: []byte(edit(string(value)))}
+			if _, err := db.Collection("image").UpdateOne(ctx, one, set("value", edited)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -89,6 +89,12 @@ func (o *Options) Stream(from int) *Options {
 	return o
 }
 
+// Join makes so many small shards share an image.
+func (o *Options) Join(least int) *Options {
+	o.keep.Join = least
+	return o
+}
+
 // Forget makes every search take up what is kept.
 func (o *Options) Forget() *Options {
 	o.keep.Forget = true

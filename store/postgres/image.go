@@ -20,6 +20,13 @@ const (
 	selectPieces     = "SELECT segment, data FROM loci.piece WHERE tenant = $1 AND segment = ANY($2) ORDER BY segment, n"
 	selectErased     = "SELECT seq, id, namespace, kind FROM loci.change WHERE tenant = $1 AND seq > $2 AND gone"
 	takenByRange     = takenByShard + " AND r.id >= $5 AND r.id <= $6"
+	takenInRange     = taken + " AND r.kind = $3 AND r.id >= $4 AND r.id <= $5"
+
+	countShards     = "SELECT namespace, kind, searched, bytes FROM loci.tally WHERE tenant = $1 AND live"
+	countSomeShards = countShards + " AND namespace = ANY($2)"
+	selectNamed     = "SELECT n, mark, key_head, key_tail, kinds FROM loci.namespace WHERE tenant = $1 AND n = ANY($2)"
+	selectWithin    = `SELECT key_head, key_tail FROM loci.namespace WHERE tenant = $1 AND mark >= $2 AND mark < $3 AND key_head IS NOT NULL
+		ORDER BY mark LIMIT 1`
 
 	insertPiece = `INSERT INTO loci.piece (tenant, segment, n, made_at, data) VALUES ($1, $2, $3, ` + databaseTime + `, $4)
 		ON CONFLICT (tenant, segment, n) DO NOTHING`
@@ -83,7 +90,56 @@ func (r source) Erased(since int64, take func(follow.Gone)) error {
 
 // ByRange implements [follow.ImageSource].
 func (r source) ByRange(space, namespace int64, kind loci.Kind, low, high loci.ID, take follow.Take) error {
+	if namespace == 0 {
+		return r.take(take, takenInRange, r.t.key, space, string(kind), low, high)
+	}
 	return r.take(take, takenByRange, r.t.key, space, namespace, string(kind), low, high)
+}
+
+// ByShards implements [follow.ImageSource].
+func (r source) ByShards(space int64, namespaces []int64, kind loci.Kind, take follow.Take) error {
+	return r.take(take, takenByShards, r.t.key, space, namespaces, string(kind))
+}
+
+// Counts implements [follow.ImageSource].
+func (r source) Counts(namespaces []int64, take func(int64, loci.Kind, int64, int64)) (known bool, err error) {
+	q := stmt{sql: countShards, args: []any{r.t.key}}
+	if namespaces != nil {
+		q = stmt{sql: countSomeShards, args: []any{r.t.key, namespaces}}
+	}
+	q.row = func(row row) error {
+		take(row.int(0), loci.Kind(row.string(1)), row.int(2), row.int(3))
+		return nil
+	}
+	if err := r.query(q); err != nil {
+		return false, err
+	}
+	came, known := r.state.Tallied(r.state.Seq)
+	came.Shards(take)
+	return known, nil
+}
+
+// Named implements [follow.ImageSource].
+func (r source) Named(numbers []int64, take func(batch.Place)) error {
+	return r.query(stmt{sql: selectNamed, args: []any{r.t.key, append([]int64{}, numbers...)}, row: func(row row) error {
+		take(batch.Place{N: row.int(0), Mark: loci.Mark(row.string(1)), Named: !row.null(2), Key: row.string(2) + row.string(3),
+			Kinds: batch.DecodeKinds(row[4])})
+		return nil
+	}})
+}
+
+// Within implements [follow.ImageSource].
+func (r source) Within(marks []string, take func(mark, key string)) error {
+	var stmts []stmt
+	for _, mark := range marks {
+		if end := batch.After(mark); end != "" {
+			stmts = append(stmts, stmt{sql: selectWithin, args: []any{r.t.key, []byte(mark), []byte(end)}, row: func(row row) error {
+				take(mark, row.string(0)+row.string(1))
+				return nil
+			}})
+		}
+	}
+	return r.query(stmts...)
 }
 
 // Read implements [follow.Table].

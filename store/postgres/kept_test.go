@@ -46,6 +46,9 @@ func (d keptIn) Open(t *testing.T, o followtest.Options) followtest.Store {
 	if o.Forget {
 		opts.Forget()
 	}
+	if o.Join > 0 {
+		opts.Join(o.Join)
+	}
 	if o.Part > 0 {
 		opts.Load(o.Part, nil)
 	}
@@ -89,10 +92,12 @@ func (d keptIn) EditImage(t *testing.T, edit func(string) string) {
 	t.Helper()
 	var values []string
 	query(t, d.Super, "SELECT convert_from(value, 'UTF8') FROM loci.image", &values)
-	if len(values) != 1 {
-		t.Fatalf("there are %d images", len(values))
+	if len(values) == 0 {
+		t.Fatal("there are no images")
 	}
-	execute(t, d.Super, fmt.Sprintf(`UPDATE loci.image SET value = '\x%x'`, edit(values[0])))
+	for _, value := range values {
+		execute(t, d.Super, fmt.Sprintf(`UPDATE loci.image SET value = '\x%x' WHERE value = '\x%x'`, edit(value), value))
+	}
 }
 
 func (d keptIn) HideImages(t *testing.T) (show func(t *testing.T)) {

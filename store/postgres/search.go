@@ -184,9 +184,15 @@ const (
 	// its vectors as a [look] does: a plan for all arguments walked all vectors of the tenant for each record.
 	takenByID = "SELECT " + recordColumns + `, v.data FROM unnest((SELECT $3::bytea[])) k (v)
 		CROSS JOIN LATERAL (SELECT * FROM loci.record WHERE tenant = $1 AND id >= k.v ORDER BY id LIMIT 1) r
-		LEFT JOIN LATERAL (SELECT record, space, data FROM loci.vector WHERE tenant = $1 AND (record, space) >= (r.id, $2)
-			ORDER BY record, space LIMIT 1) v ON v.record = r.id AND v.space = $2
-		WHERE r.id = k.v AND ` + searchable
+		` + besideVectors + " WHERE r.id = k.v AND " + searchable
+
+	// takenByShards is takenByID for all that is in some shards of a kind.
+	takenByShards = "SELECT " + recordColumns + `, v.data FROM unnest((SELECT $3::bigint[])) k (n)
+		CROSS JOIN LATERAL (SELECT * FROM loci.record r WHERE r.tenant = $1 AND r.namespace = k.n AND r.kind = $4
+			AND ` + searchable + " ORDER BY r.id) r " + besideVectors
+
+	besideVectors = `LEFT JOIN LATERAL (SELECT record, space, data FROM loci.vector WHERE tenant = $1 AND (record, space) >= (r.id, $2)
+		ORDER BY record, space LIMIT 1) v ON v.record = r.id AND v.space = $2`
 )
 
 // Changes implements [follow.Source].

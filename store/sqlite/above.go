@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
@@ -42,35 +41,10 @@ const (
 	mostRest    = 10_000 // shards in none: a plan of more saves nothing
 )
 
-// A group is one as the process knows it.
+// A group is one as the process knows it, and the shard that it is.
 type group struct {
-	index.Joined
+	*index.Group
 	shard
-	key   index.Key
-	marks map[string]bool // of the namespaces apart
-	names loci.NameKey
-}
-
-// leavesOut reports whether a namespace is apart; nil: none is.
-func (g *group) leavesOut() func(namespace string) bool {
-	if len(g.marks) == 0 {
-		return nil
-	}
-	return func(namespace string) bool { return g.marks[string(g.names.Mark(loci.NamespaceFromKey(namespace)))] }
-}
-
-func (g *group) has(key index.Key) bool {
-	return key.Kind == g.key.Kind && strings.HasPrefix(key.Namespace, g.key.Namespace) &&
-		(len(g.marks) == 0 || !g.leavesOut()(key.Namespace))
-}
-
-// touches reports whether a filter reaches some of it.
-func (g *group) touches(f *loci.Filter) bool {
-	return (len(f.Kinds) == 0 || slices.Contains(f.Kinds, g.key.Kind)) &&
-		slices.ContainsFunc(f.Within, func(n loci.Namespace) bool {
-			key := n.Key()
-			return strings.HasPrefix(key, g.key.Namespace) || !f.Exact && strings.HasPrefix(g.key.Namespace, key)
-		})
 }
 
 // within is the condition of what is in the namespaces of a shard, given the column that has their numbers. The
@@ -117,7 +91,7 @@ func (p *planning) knowsAll(namespace string, exact bool) bool {
 
 func (p *planning) groupOf(key index.Key) *group {
 	for _, g := range p.groups {
-		if g.has(key) {
+		if g.Has(key) {
 			return g
 		}
 	}
@@ -136,7 +110,7 @@ func (x *searchIndex) knowsShard(key index.Key, place int64) bool {
 func (x *searchIndex) loadOf(key index.Key) *load {
 	one := &load{key: key, namespace: x.number[key.Namespace]}
 	for _, g := range x.groups {
-		if g.key == key {
+		if g.Key == key {
 			one.namespace, one.group = 0, g
 		}
 	}
@@ -146,40 +120,15 @@ func (x *searchIndex) loadOf(key index.Key) *load {
 // covered lists the shards that a filter reaches, groups all of which it reaches as one. lacks are the namespaces
 // whose shards must be known before.
 func (x *searchIndex) covered(f *loci.Filter, quick bool) (keys []index.Key, lacks []loci.Namespace) {
-	keys = x.known.Covered(f)
-	var whole []*group
-	some := false
-	for _, g := range x.groups {
-		if !quick && index.CoversAbove(f, g.key) {
-			whole, keys = append(whole, g), append(keys, g.key)
-		} else if g.touches(f) {
-			some = true
-		}
-	}
-	if !some {
-		return keys, nil
-	}
-	for _, n := range f.Within {
-		if !x.knowsAll(n.Key(), f.Exact) {
-			lacks = append(lacks, n)
-		}
-	}
-	if len(lacks) > 0 {
-		return nil, lacks
-	}
-	for _, key := range x.members.Covered(f) {
-		if !slices.ContainsFunc(whole, func(g *group) bool { return g.has(key) }) {
-			keys = append(keys, key)
-		}
-	}
-	return keys, nil
+	knows := func(n loci.Namespace) bool { return x.knowsAll(n.Key(), f.Exact) }
+	return index.Covered(x.groups, &x.known, &x.members, f, quick, knows)
 }
 
 // searchedAbove notes when groups were searched.
 func (x *searchIndex) searchedAbove(f *loci.Filter, at int64) {
 	for _, g := range x.groups {
-		if index.CoversAbove(f, g.key) {
-			x.searchedAt(g.key, at)
+		if index.CoversAbove(f, g.Key) {
+			x.searchedAt(g.Key, at)
 		}
 	}
 }
@@ -216,7 +165,7 @@ func (f *file) shardsOf(ctx context.Context, tx *sql.Tx, filter *loci.Filter, qu
 }
 
 // joinFrom is how many shards must have come for another plan.
-func (s *shelf) joinFrom(planned int64) int64 { return max(int64(s.join), planned/8) }
+func (s *shelf) joinFrom(planned int64) int64 { return index.JoinFrom(s.join, planned) }
 
 // learnShards takes in the plan, and the shards that are in no group: all, or those that came since.
 func (f *file) learnShards(ctx context.Context, tx *sql.Tx, now *fileState) error {
@@ -252,7 +201,7 @@ func (f *file) learnPlan(ctx context.Context, tx *sql.Tx, now *fileState) error 
 // learnWithin takes in the shards in a namespace, or from one on.
 func (f *file) learnWithin(ctx context.Context, tx *sql.Tx, n loci.Namespace, exact bool) error {
 	x := &f.search
-	mark := []byte(x.groups[0].names.Mark(n))
+	mark := []byte(x.groups[0].Names.Mark(n))
 	x.learnt = append(x.learnt, learnt{n.Key(), exact})
 	condition, args := "s.mark = ?", []any{mark}
 	if end := after(mark); !exact && end != nil {
@@ -295,9 +244,7 @@ func (f *file) learn(ctx context.Context, tx *sql.Tx, condition string, args ...
 func (p *groupPlan) sum(names loci.NameKey) string {
 	q := *p
 	q.Sum = ""
-	raw, _ := json.Marshal(q) // of numbers and texts alone
-	sum := sha256.Sum256(append(slices.Clone([]byte(names)), raw...))
-	return hex.EncodeToString(sum[:16])
+	return index.SumOf(names, q)
 }
 
 // readPlan reads the plan of the file; nil: there is none that can be used. A group in which nothing has
@@ -314,30 +261,29 @@ func (f *file) readPlan(ctx context.Context, tx *sql.Tx) (*groupPlan, []*group, 
 	}
 	var groups []*group
 	for _, one := range p.Groups {
-		mark, err := hex.DecodeString(one.Mark)
-		if err != nil || len(mark)%loci.MarkBytes != 0 {
-			return nil, nil, nil //nolint:nilerr // it is planned again
+		mark, ok := one.BeginOf()
+		if !ok {
+			return nil, nil, nil // it is planned again
 		}
-		g := &group{Joined: one, shard: shard{kind: one.Kind, above: true, mark: string(mark)}, names: names,
-			marks: map[string]bool{}}
+		g := &group{&index.Group{Joined: one, Begin: mark, Names: names, Marks: map[string]bool{}},
+			shard{kind: one.Kind, above: true, mark: mark}}
 		in, args := g.marked("mark")
 		var key []byte
-		err = tx.QueryRowContext(ctx, "SELECT key FROM namespace WHERE "+in+" AND substr(key, 1, 2) <> x'0000' LIMIT 1", args...).
+		err := tx.QueryRowContext(ctx, "SELECT key FROM namespace WHERE "+in+" AND substr(key, 1, 2) <> x'0000' LIMIT 1", args...).
 			Scan(&key)
 		if errors.Is(err, sql.ErrNoRows) {
 			continue
 		} else if err != nil {
 			return nil, nil, err
 		}
-		root := loci.NamespaceFromKey(string(key))[:len(mark)/loci.MarkBytes]
-		g.key = index.Key{Namespace: root.Key(), Kind: one.Kind, Above: true}
+		g.Key = index.Key{Namespace: index.Root(mark, string(key)), Kind: one.Kind, Above: true}
 		for _, n := range one.Apart {
 			var apart []byte
 			err := tx.QueryRowContext(ctx, "SELECT mark FROM namespace WHERE n = ?", n).Scan(&apart)
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return nil, nil, err
 			}
-			g.marks[string(apart)] = true
+			g.Marks[string(apart)] = true
 		}
 		groups = append(groups, g)
 	}

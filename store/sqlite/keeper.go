@@ -288,7 +288,7 @@ func (f *file) behind(ctx context.Context) (due []behindShard, space loci.Space,
 		return nil, space, err
 	}
 	for _, g := range groups {
-		large = append(large, behindShard{shard: g.shard, key: g.key, group: g})
+		large = append(large, behindShard{shard: g.shard, key: g.Key, group: g})
 	}
 	for _, s := range large {
 		m, _, err := manifestOf(ctx, tx, s.shard)

@@ -120,7 +120,7 @@ func (one *load) shard() shard {
 func (one *load) empty(space loci.Space) *index.Index {
 	x := index.New(space)
 	if one.group != nil {
-		x.AddAbove(one.key, one.group.leavesOut())
+		x.AddAbove(one.key, one.group.LeavesOut())
 	} else {
 		x.AddShard(one.key)
 	}

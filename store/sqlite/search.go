@@ -229,7 +229,7 @@ func (f *file) bring(
 			}
 			for _, g := range x.groups {
 				if much {
-					x.detach(g.key)
+					x.detach(g.Key)
 				}
 			}
 		}

@@ -37,6 +37,7 @@ type GoneRecord struct {
 type CameRecord struct {
 	Record  *loci.Record
 	Vectors []Codes
+	Place   int64 // the number of its namespace
 }
 
 // Codes are the vectors of a record in a space, as the database has them.
@@ -106,7 +107,7 @@ func (b *Batch) Handed(n *Needs, line int64) *Handed {
 		if c == nil {
 			return nil
 		}
-		h.Came = append(h.Came, CameRecord{searched(c.Record), c.vectors})
+		h.Came = append(h.Came, CameRecord{searched(c.Record), c.vectors, row.Namespace})
 	}
 	h.Bytes = int64(len(h.Places)+len(h.Gone)+len(h.Came)) * 500
 	for i := range h.Came {

@@ -103,6 +103,15 @@ func (k *TallyKey) What() []byte {
 	return HashOf(string(binary.BigEndian.AppendUint64(nil, uint64(len(k.Kind)))) + string(k.Kind) + k.Status)
 }
 
+// Shards tells how many searchable records are counted in each shard, and the bytes of live ones.
+func (t Tallies) Shards(take func(namespace int64, kind loci.Kind, records, bytes int64)) {
+	for key, n := range t {
+		if key.Live {
+			take(key.Namespace, key.Kind, n.Searched, n.Bytes)
+		}
+	}
+}
+
 // list lists counts in an order.
 func (t Tallies) list() (list []NewTally) {
 	for _, key := range t.keys() {

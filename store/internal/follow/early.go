@@ -31,6 +31,7 @@ type early struct {
 	moment
 	made  bool
 	lacks bool // it needs records, which it may not read
+	epoch *byte
 	hits  []loci.Hit
 }
 
@@ -51,7 +52,7 @@ func (e *early) search(x *Index, q *Search) {
 	}
 	defer x.mu.RUnlock()
 	fault, err := files.Faultless(func() (err error) {
-		if x.index == nil || !x.serves(&q.Probe, &q.Filter) {
+		if x.index == nil || !x.serves(q) {
 			return errLate
 		}
 		e.hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, func([]loci.ID) ([]loci.Record, error) {
@@ -60,7 +61,7 @@ func (e *early) search(x *Index, q *Search) {
 		})
 		return err
 	})
-	e.moment, e.made = x.moment, !e.lacks && fault == nil && err == nil // else the search behind the look meets it
+	e.moment, e.epoch, e.made = x.moment, x.epoch, !e.lacks && fault == nil && err == nil // else the search behind the look meets it
 }
 
 // answers reports whether the hits count, now that the tenant's state is known.

@@ -14,7 +14,6 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/aside"
 	"github.com/loci-memory/loci/store/internal/batch"
-	"github.com/loci-memory/loci/store/internal/files"
 	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/meter"
 )
@@ -69,6 +68,7 @@ type Index struct {
 	dirty   bool     // something was taken in, in a transaction that has not ended
 	loads   loads
 	shelving
+	grouping
 	keeping  keeping
 	handover handover
 	epoch    *byte        // another one each time the index begins again
@@ -104,9 +104,11 @@ type Search struct {
 	Stale time.Duration
 	Clock func() time.Duration // since some moment; nil: since the process began
 
-	apart  bool          // nobody searches: see [keeping]
-	at     time.Duration // when it began
-	looked time.Duration // when it began to read the tenant's counter
+	ctx    context.Context // of the call
+	apart  bool            // nobody searches: see [keeping]
+	only   *index.Key      // unless nil: the one group that is needed
+	at     time.Duration   // when it began
+	looked time.Duration   // when it began to read the tenant's counter
 }
 
 var begun = time.Now()
@@ -129,24 +131,10 @@ func raise(n *atomic.Int64, to int64) {
 // has all that is needed, this process's own writes included.
 func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) {
 	x.takeOwn(q)
-	fault, err := files.Faultless(func() (err error) {
-		x.mu.RLock()
-		defer x.mu.RUnlock()
+	return x.find(q, 0, func() bool {
 		seen := x.seen.Load()
-		served = x.index != nil && seen > 0 && q.now()-time.Duration(seen) <= q.Stale &&
-			x.seq >= x.written.Load() && x.serves(&q.Probe, &q.Filter)
-		if served {
-			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
-		}
-		return err
+		return x.index != nil && seen > 0 && q.now()-time.Duration(seen) <= q.Stale && x.seq >= x.written.Load()
 	})
-	if fault != nil {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.faulted(fault)
-		return nil, false, nil
-	}
-	return hits, served, err
 }
 
 // Match searches if the index shows a state that was read and holds all that is needed. The
@@ -154,31 +142,10 @@ func (x *Index) MatchStale(q *Search) (hits []loci.Hit, served bool, err error) 
 func (x *Index) Match(st *batch.State, q *Search) (hits []loci.Hit, served bool, err error) {
 	shows := func() bool { return x.shows(st) }
 	at := max(q.at, q.looked)
-	if hits, served, err = x.matchIf(q, at, shows); err != nil || served || !x.takeOwn(q) {
+	if hits, served, err = x.find(q, at, shows); err != nil || served || !x.takeOwn(q) {
 		return hits, served, err
 	}
-	return x.matchIf(q, at, shows)
-}
-
-// matchIf searches if the index shows what the search must see and holds all that is needed. What it shows was read at a
-// moment or later; 0: only others know when.
-func (x *Index) matchIf(q *Search, at time.Duration, shows func() bool) (hits []loci.Hit, served bool, err error) {
-	fault, err := files.Faultless(func() (err error) {
-		x.mu.RLock()
-		defer x.mu.RUnlock()
-		if served = shows() && x.serves(&q.Probe, &q.Filter); served {
-			raise(&x.seen, int64(at))
-			hits, err = x.index.Match(q.Probe, q.Filter, q.Limit, q.Load)
-		}
-		return err
-	})
-	if fault != nil { // somebody cut a file that is mapped
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.faulted(fault)
-		return nil, false, nil
-	}
-	return hits, served, err
+	return x.find(q, at, shows)
 }
 
 // caughtUp reports whether the index was brought to a state that was read since a search began, by
@@ -191,6 +158,7 @@ func (x *Index) caughtUp(q *Search) bool {
 // beside the searches of others.
 func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err error) {
 	var need ticket
+	q.ctx = ctx
 	defer func() {
 		x.loads.Leave(need)
 		if q.Shelf != nil && q.Shelf.Forget {
@@ -210,7 +178,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			defer x.leaveWhole()
-			if x.caughtUp(q) && x.serves(&q.Probe, &q.Filter) {
+			if x.caughtUp(q) && x.serves(q) {
 				shows, at = func() bool { return x.caughtUp(q) }, 0 // perhaps before this search looked
 				return nil
 			}
@@ -219,6 +187,10 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 			return err
 		})
 		x.loads.Leave(before)
+		if errors.Is(err, errPlan) {
+			q.Shelf.planNow(ctx, q.Tenant)
+			err = aside.ErrAgain
+		}
 		if err != nil {
 			need = ticket{}
 		} else {
@@ -230,7 +202,7 @@ func (x *Index) MatchAfter(ctx context.Context, q *Search) (hits []loci.Hit, err
 		}
 		if err == nil && busy == nil {
 			served := false
-			if hits, served, err = x.matchIf(q, at, shows); err != nil || served {
+			if hits, served, err = x.find(q, at, shows); err != nil || served {
 				return hits, err
 			}
 			continue
@@ -270,12 +242,15 @@ func (x *Index) bring(
 	}()
 	x.dirty, x.fresh = false, nil
 	var keys []index.Key
+	var toPlan bool
 	if err := q.Read(ctx, func(r Source) error {
 		x.undo() // of a transaction that did not end well
 		if busy = x.busyFor(q, pinned); busy != nil {
 			return nil
 		}
-		keys, err = x.refresh(r, q, st)
+		if keys, err = x.refresh(r, q, st); err == nil {
+			toPlan = x.lacksPlan(q, st, keys)
+		}
 		return err
 	}); err != nil {
 		x.undo()
@@ -285,6 +260,9 @@ func (x *Index) bring(
 		return need, busy, nil
 	}
 	x.fresh = nil
+	if toPlan {
+		return need, nil, errPlan
+	}
 	raise(&x.seen, int64(at))
 	if x.seq < written {
 		x.missing.Store(written)
@@ -447,41 +425,6 @@ func Trim(at *Index, budget int64, m *meter.Meter, each func(do func(x *Index, u
 // shows reports whether the index is no older than a state.
 func (x *Index) shows(st *batch.State) bool {
 	return x.index != nil && x.moment.shows(st)
-}
-
-// serves reports whether the index holds all that a search needs, and notes when it did.
-func (x *Index) serves(p *loci.Probe, filter *loci.Filter) bool {
-	if p.Vector != nil && p.Space != x.index.Space() {
-		return false
-	}
-	for _, place := range filter.Within {
-		if !x.hasLearned(place.Key()) {
-			return false
-		}
-	}
-	now := x.tick.Add(1)
-	if x.scopes.Served(filter, &x.known, x.index, now) {
-		return true
-	}
-	covered, passed := x.known.Covered(filter), 0
-	for _, key := range covered {
-		if at := x.used[key]; at != nil {
-			at.Store(now)
-		} else if passed++; !p.Quick || !x.large[key] {
-			return false
-		}
-	}
-	if passed == 0 {
-		x.scopes.Serve(filter, &x.known, x.index, len(covered), now, x.searchedAt)
-	}
-	return true
-}
-
-// searchedAt notes when a shard was searched, if it is in the index.
-func (x *Index) searchedAt(key index.Key, at int64) {
-	if used := x.used[key]; used != nil && used.Load() < at {
-		used.Store(at)
-	}
 }
 
 // hasLearned reports whether all shards at and below a namespace are known.

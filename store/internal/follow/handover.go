@@ -232,14 +232,14 @@ func (x *Index) takeCommit(c *batch.Handed) {
 		x.learnPlace(place)
 	}
 	for _, gone := range c.Gone {
-		if key, known := x.place(gone.Place, gone.Kind); known {
-			x.forget(key, gone.ID)
+		if key, known := x.place(gone.Place, gone.Kind); known || x.inGroups(gone.Kind) {
+			x.forgetIn(key, known, gone.ID)
 		}
 	}
 	space := x.index.Space()
 	for i := range c.Came {
 		came := &c.Came[i]
-		x.index.Upsert(came.Record, form.SplitVectors(came.In(space), space.Dims))
+		x.index.UpsertPlaced(came.Record, form.SplitVectors(came.In(space), space.Dims), 0, came.Place)
 	}
 	x.seq = c.Seq
 }
@@ -290,9 +290,11 @@ func (x *Index) MatchPresent(ctx context.Context, q *Search, look Look) (hits []
 	case err != nil:
 		return nil, false, err
 	case st == nil:
-		return x.matchIf(q, 0, func() bool { return x.caughtUp(q) })
+		return x.find(q, 0, func() bool { return x.caughtUp(q) })
 	case e.answers(x, q, st):
-		return e.hits, true, nil
+		if named, err := x.nameHits(q, e.hits, e.epoch); named || err != nil {
+			return e.hits, err == nil, err
+		}
 	}
 	hits, served, err = x.Match(st, q)
 	e.passed(x, served)

@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/store/internal/batch"
@@ -32,6 +34,9 @@ type Image struct {
 	Model    string    `json:"model,omitempty"`
 	Dims     int       `json:"dims,omitempty"`
 	Segments []Kept    `json:"segments"`
+	Above    string    `json:"above,omitempty"` // of a group: its [index.Joined].Mark, and Apart
+	Apart    []int64   `json:"apart,omitempty"`
+	Plan     *Plan     `json:"plan,omitempty"`
 	_        [0]func() // not to be compared
 }
 
@@ -53,6 +58,7 @@ type Gone struct {
 	Seq   int64
 	ID    loci.ID
 	Shard Shard
+	Mark  *loci.Mark // of its namespace, where groups need it; nil: not known
 }
 
 // PieceBytes is how much of a segment a piece holds.
@@ -71,8 +77,22 @@ type ImageSource interface {
 	// Erased calls take for what was erased since a counter.
 	Erased(since int64, take func(Gone)) error
 
-	// ByRange is ByShard for the records whose ids are from low to high.
+	// ByRange is ByShard for the records whose ids are from low to high; namespace 0: of all namespaces.
 	ByRange(space, namespace int64, kind loci.Kind, low, high loci.ID, take Take) error
+
+	// ByShards is ByShard for all records of a kind in some namespaces, in whatever order.
+	ByShards(space int64, namespaces []int64, kind loci.Kind, take Take) error
+
+	// Counts calls take for the kept counts of searchable records, and of the bytes of live ones, in some namespaces;
+	// nil: in all. A shard may come several times. known: they are right.
+	Counts(namespaces []int64, take func(namespace int64, kind loci.Kind, records, bytes int64)) (known bool, err error)
+
+	// Named calls take for namespaces by their numbers, with their marks, also for those that have no name now.
+	Named(numbers []int64, take func(batch.Place)) error
+
+	// Within calls take with the key of a named namespace for each of some beginnings of marks, none of which is
+	// empty, if there is one.
+	Within(marks []string, take func(mark, key string)) error
 }
 
 // ReadImage makes an image of what [Image.Value] has written; one that says nothing useful has
@@ -119,7 +139,11 @@ func newImage(nameKey loci.NameKey, shard Shard, space loci.Space, seq int64) *I
 // tokenOf names a shard of a tenant as long as it is not erased: its key of names is secret
 // and random, so no other tenant has the same.
 func tokenOf(nameKey loci.NameKey, shard Shard) (token [16]byte) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x/%d:%s", []byte(nameKey), shard.Namespace, shard.Kind))
+	form := "%x/%d:%s"
+	if shard.Namespace <= 0 { // builds that know no groups take it for that of another tenant, and remove it
+		form = "%x/above:%d:%s"
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, form, []byte(nameKey), shard.Namespace, shard.Kind))
 	return [16]byte(sum[:16])
 }
 
@@ -130,6 +154,9 @@ func originOf(nameKey loci.NameKey, shard Shard, space loci.Space) segment.Origi
 // of reports whether an image is of a tenant as it is, and not of one that was erased.
 func (m *Image) of(st *batch.State) bool {
 	token := tokenOf(st.NameKey, m.Shard)
+	if m.Shard.Namespace < 0 && numberOf(&index.Joined{Mark: m.Above, Apart: m.Apart}) != m.Shard.Namespace {
+		return false
+	}
 	return m.Token == hex.EncodeToString(token[:])
 }
 
@@ -149,8 +176,41 @@ func (m *Image) readable() bool {
 // stale reports whether a segment may hold what was erased.
 func (m *Image) stale(k *Kept, gone []Gone, st *batch.State) bool {
 	return k.Wiped < st.Floor || slices.ContainsFunc(gone, func(g Gone) bool {
-		return g.Seq > k.Wiped && g.Shard == m.Shard && k.spans(g.ID)
+		return g.Seq > k.Wiped && m.held(&g) && k.spans(g.ID)
 	})
+}
+
+// held reports whether an image may have held an erased record. Of a group only the mark of a namespace tells that,
+// whose name may be gone.
+func (m *Image) held(g *Gone) bool {
+	if m.Shard.Namespace >= 0 {
+		return g.Shard == m.Shard
+	}
+	if g.Shard.Kind != m.Shard.Kind || slices.Contains(m.Apart, g.Shard.Namespace) {
+		return false
+	}
+	above := index.Joined{Mark: m.Above}
+	begin, _ := above.BeginOf()
+	return g.Mark == nil || strings.HasPrefix(string(*g.Mark), begin)
+}
+
+// readGone reads what was erased since some images were made.
+func readGone(r ImageSource, images []*Image) (gone []Gone, err error) {
+	if err := r.Erased(leastWiped(images), func(g Gone) { gone = append(gone, g) }); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(images, func(m *Image) bool { return m.Shard.Namespace < 0 }) || len(gone) == 0 {
+		return gone, nil
+	}
+	marks := map[int64]*loci.Mark{}
+	for i := range gone {
+		marks[gone[i].Shard.Namespace] = nil
+	}
+	err = r.Named(slices.Collect(maps.Keys(marks)), func(place batch.Place) { marks[place.N] = &place.Mark })
+	for i := range gone {
+		gone[i].Mark = marks[gone[i].Shard.Namespace]
+	}
+	return gone, err
 }
 
 // spans reports whether an id is in the range of a segment.

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type keeping struct {
 	mu      sync.Mutex
 	came    map[index.Key]came
 	images  map[index.Key]bool // of which this process has made one
+	kinds   map[loci.Kind]came // what came of shards of which it has made none
+	groups  []*group           // as of the latest pass
 	timer   *time.Timer        // starts a pass
 	latest  time.Time          // when it starts though more is written
 	running bool
@@ -66,19 +69,39 @@ func (x *Index) Brought(s *Shelf, c *loci.Change, search func() *Search) {
 	if k.came == nil || len(k.came) > maxCame {
 		k.came, k.images = map[index.Key]came{}, map[index.Key]bool{}
 	}
+	if k.kinds == nil {
+		k.kinds = map[loci.Kind]came{}
+	}
 	much := k.timer != nil
 	for i := range c.Put {
 		if r := &c.Put[i].Record; r.Live && len(r.Passages) > 0 {
 			key := index.KeyOf(r)
-			n := k.came[key]
-			n.records, n.bytes = n.records+1, n.bytes+len(r.Text)
-			k.came[key] = n
-			much = much || s.much(n, k.images[key])
+			if g := k.groupOf(key); g != nil {
+				key = g.Key
+			}
+			k.came[key] = k.came[key].and(r)
+			much = much || s.much(k.came[key], k.images[key])
+			if !k.images[key] { // small ones may be much together
+				k.kinds[r.Kind] = k.kinds[r.Kind].and(r)
+				much = much || s.much(k.kinds[r.Kind], false)
+			}
 		}
 	}
 	if much {
 		x.keepLater(s.KeepPause, search)
 	}
+}
+
+// and is what came with one record more.
+func (c came) and(r *loci.Record) came { return came{c.records + 1, c.bytes + len(r.Text)} }
+
+func (k *keeping) groupOf(key index.Key) *group {
+	for _, g := range k.groups {
+		if g.Has(key) {
+			return g
+		}
+	}
+	return nil
 }
 
 // keepLater puts off the pass that is to come, or has one come. The caller holds the lock.
@@ -161,14 +184,10 @@ func (x *Index) keepNow(ctx context.Context, q *Search, all bool) error {
 		return ctx.Err()
 	}
 	k := &x.keeping
-	k.mu.Lock()
-	due := map[index.Key]came{}
-	for key, n := range k.came {
-		if q.Shelf.much(n, k.images[key]) {
-			due[key] = n
-		}
+	due, err := k.due(ctx, q)
+	if err != nil {
+		return err
 	}
-	k.mu.Unlock()
 	for key, n := range due {
 		if !all && x.has(key) {
 			continue
@@ -190,6 +209,45 @@ func (x *Index) keepNow(ctx context.Context, q *Search, all bool) error {
 	return nil
 }
 
+// due plans groups, if it is time, and lists of what so much came that an image is made.
+func (k *keeping) due(ctx context.Context, q *Search) (due map[index.Key]came, err error) {
+	k.mu.Lock()
+	kinds := maps.Clone(k.kinds)
+	k.mu.Unlock()
+	var groups []*group
+	var lacking map[index.Key]bool
+	if len(kinds) > 0 {
+		if err = q.Shelf.replan(ctx, q.Tenant); err != nil && !errors.Is(err, ErrMoved) {
+			return nil, err
+		}
+		if groups, lacking, err = q.Shelf.groupsNow(ctx, q.Tenant); err != nil {
+			return nil, err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	due = map[index.Key]came{}
+	for key, n := range k.came {
+		if q.Shelf.much(n, k.images[key]) {
+			due[key] = n
+		}
+	}
+	for _, g := range groups {
+		// What came before this process knew of a group was counted by its kind.
+		if n, known := k.came[g.Key]; lacking[g.Key] || !known && q.Shelf.much(kinds[g.Key.Kind], true) {
+			due[g.Key] = n
+		}
+	}
+	if len(kinds) > 0 {
+		k.groups = groups
+	}
+	for kind, n := range kinds {
+		left := k.kinds[kind]
+		k.kinds[kind] = came{left.records - n.records, left.bytes - n.bytes}
+	}
+	return due, nil
+}
+
 // has reports whether the index has a shard.
 func (x *Index) has(key index.Key) bool {
 	x.mu.RLock()
@@ -204,7 +262,10 @@ func keepApart(ctx context.Context, q *Search, key index.Key) error {
 	others := q.Trim(one)
 	p.apart, p.Probe, p.Limit = true, loci.Probe{Text: "a"}, 1
 	p.Filter = loci.Filter{
-		Within: []loci.Namespace{loci.NamespaceFromKey(key.Namespace)}, Exact: true, Kinds: []loci.Kind{key.Kind},
+		Within: []loci.Namespace{loci.NamespaceFromKey(key.Namespace)}, Exact: !key.Above, Kinds: []loci.Kind{key.Kind},
+	}
+	if key.Above {
+		p.only = &key
 	}
 	p.Budget -= p.Budget / 4
 	p.Trim = func(at *Index) int64 { return others + at.Bytes() }

@@ -31,6 +31,9 @@ type part struct {
 	read  int64 // records
 	all   int64 // bytes that it will take, about, when all are read; 0: not known
 	bytes int64 // that are counted
+
+	chunks  []chunk // of a group, that are not read yet; nil: it is not divided
+	counted int64   // records, by the kept counts
 }
 
 // Of what is being loaded: all of an index, one of it, and what a search needs of it.
@@ -61,11 +64,16 @@ func (x *Index) join(q *Search, keys []index.Key) ticket {
 
 // fork is an index of one shard that has nothing yet.
 func (x *Index) fork(key index.Key) *Index {
-	number := x.numbers[key.Namespace]
 	one := &Index{
 		index: index.New(x.index.Space()), moment: moment{nameKey: x.nameKey, line: x.line},
 		shelving: newShelving(x.shelf, x.tenant),
-		names:    map[int64]string{number: key.Namespace}, numbers: map[string]int64{key.Namespace: number},
+		names:    map[int64]string{}, numbers: map[string]int64{},
+	}
+	if g := x.groupAt(key); g != nil { // whose namespaces it learns as it needs them
+		one.groups = []*group{g}
+	} else {
+		number := x.numbers[key.Namespace]
+		one.names[number], one.numbers[key.Namespace] = key.Namespace, number
 	}
 	one.touch(key)
 	return one
@@ -76,8 +84,9 @@ func (p *part) restart() {
 	p.x.abandon()
 	p.x.shelving = newShelving(p.x.shelf, p.x.tenant)
 	p.x.index = index.New(p.x.index.Space())
-	p.x.index.AddShard(p.key)
+	p.x.begin(p.key)
 	p.begun, p.after, p.whole, p.read, p.all = false, loci.ID{}, false, 0, 0
+	p.chunks, p.counted = nil, 0
 	p.count()
 }
 
@@ -295,6 +304,9 @@ func (b *reading) read(p *part) (err error) {
 
 // readRecords reads the next records of a shard, in the order of their ids.
 func (b *reading) readRecords(p *part) error {
+	if p.key.Above {
+		return b.readAbove(p)
+	}
 	limit, n := p.q.part(), 0
 	query := func(take Take) error {
 		s := p.x.shardOf(p.key)

@@ -22,6 +22,7 @@ type Keep struct {
 
 	// The fields of a [Shelf], for tests; 0: its defaults.
 	From, Book  int
+	Join        int
 	Now, Forget bool
 	Part        int
 	Reading     func(namespace string)
@@ -48,6 +49,9 @@ func OpenShelf(table Table, k Keep, log *slog.Logger) (*Shelf, error) {
 	}
 	if k.From > 0 {
 		s.From, s.Book = k.From, k.Book
+	}
+	if k.Join > 0 {
+		s.Join = k.Join
 	}
 	if k.Part > 0 {
 		s.Part = k.Part
@@ -130,14 +134,14 @@ func matchNow[T any](
 	if q.Limit < 1 {
 		return nil, nil, false, loci.Errorf(loci.Invalid, "limit is %d; it must be at least 1", q.Limit)
 	}
-	x = of(g.Of)
+	x, q.ctx = of(g.Of), ctx
 	if q.Stale > 0 { // where the operator allows that, without a look at the database
 		if hits, served, err = x.MatchStale(q); err != nil || served {
 			return x, hits, served, err
 		}
 	}
 	if q.Begin() { // what the call's first question has seen is seen
-		if hits, served, err = x.matchIf(q, 0, func() bool { return x.caughtUp(q) }); err != nil || served {
+		if hits, served, err = x.find(q, 0, func() bool { return x.caughtUp(q) }); err != nil || served {
 			return x, hits, served, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // refresh brings the index to the tenant's present state, all in the one transaction. It returns
 // the shards that a search needs.
 func (x *Index) refresh(r Source, q *Search, at *batch.State) (keys []index.Key, err error) {
-	p, filter := &q.Probe, &q.Filter
+	p := &q.Probe
 	st, err := r.State()
 	if err != nil {
 		return nil, err
@@ -45,14 +45,18 @@ func (x *Index) refresh(r Source, q *Search, at *batch.State) (keys []index.Key,
 	if !x.mayFollow(st, dropped) {
 		x.reset(space, st, q)
 	}
+	fresh, err := x.learnPlan(r, st, space, q)
+	if err != nil {
+		return nil, err
+	}
 	x.takeHanded(st.Seq)
-	if err := x.learn(r, st, filter); err != nil {
+	if err := x.learn(r, st, q, fresh); err != nil {
 		return nil, err
 	}
 	if err := x.advance(r, st, number, q); err != nil {
 		return nil, err
 	}
-	keys = x.known.Covered(filter)
+	keys, _ = x.reach(q)
 	if p.Quick {
 		return x.quick(r, keys)
 	}
@@ -77,25 +81,23 @@ func (x *Index) advance(r Source, st *batch.State, space int64, q *Search) error
 func (x *Index) reset(space loci.Space, st *batch.State, q *Search) {
 	x.shelving, x.epoch = newShelving(q.Shelf, q.Tenant), new(byte)
 	x.index, x.seq, x.nameKey, x.line = index.New(space), 0, st.NameKey, st.Line
+	x.index.Places = x.tellPlace
 	x.known, x.learned, x.names, x.numbers = index.Keys{}, map[string]bool{}, map[int64]string{}, map[string]int64{}
 	x.used, x.large = map[index.Key]*atomic.Int64{}, map[index.Key]bool{}
+	x.forgetGroups(q.apart)
 	x.dirty = true
 	x.handover.missed() // what was taken in is in no index now
 	x.loads.Forget()
 }
 
 // learn makes sure that the shards a search reaches are known, those that came since too.
-func (x *Index) learn(r Source, st *batch.State, filter *loci.Filter) error {
+// fresh: it has begun with the plan just now.
+func (x *Index) learn(r Source, st *batch.State, q *Search, fresh bool) error {
 	since := int64(-1)
-	if len(x.learned) > 0 && x.seq < st.Seq {
+	if (len(x.learned) > 0 || x.mark != "" && !fresh) && x.seq < st.Seq {
 		since = x.seq
 	}
-	var below []string
-	for _, place := range filter.Within {
-		if key := place.Key(); !x.hasLearned(key) {
-			below = append(below, key)
-		}
-	}
+	_, below := x.reach(q)
 	if err := r.Places(since, below, x.learnPlace); err != nil {
 		return err
 	}
@@ -109,14 +111,32 @@ func (x *Index) learn(r Source, st *batch.State, filter *loci.Filter) error {
 // learnPlace takes in a namespace and its shards.
 func (x *Index) learnPlace(place batch.Place) {
 	x.names[place.N], x.numbers[place.Key] = place.Key, place.N
+	if x.shelf != nil {
+		x.shelf.Names.Add(1)
+	}
+	delete(x.nameless, place.N)
 	for _, kind := range place.Kinds {
-		x.known.Add(index.Key{Namespace: place.Key, Kind: kind})
+		if key := (index.Key{Namespace: place.Key, Kind: kind}); x.groupOf(key) == nil {
+			x.known.Add(key)
+		} else if !x.members.Has(key) {
+			x.members.Add(key)
+			x.known.Touch()
+		}
 	}
 }
 
-// forget takes an erased record out of a shard.
-func (x *Index) forget(key index.Key, id loci.ID) {
-	x.erased(key, id)
+// forgetIn takes an erased record out of a shard, and of groups. known: the process knows the name of its namespace.
+func (x *Index) forgetIn(key index.Key, known bool, id loci.ID) {
+	if known {
+		x.erased(key, id)
+	}
+	if x.index.HasAbove() {
+		for _, g := range x.groups {
+			if g.Key.Kind == key.Kind {
+				x.erased(g.Key, id)
+			}
+		}
+	}
 	x.index.Remove(key.Namespace, id)
 }
 
@@ -156,22 +176,39 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 		return nil // no shard is loaded
 	}
 	type change struct {
-		id   loci.ID
-		key  index.Key
-		gone bool
+		id        loci.ID
+		namespace int64
+		kind      loci.Kind
+		gone      bool
 	}
 	var all []change
-	count := map[index.Key]int{}
+	unknown := map[int64]bool{}
 	if err := r.Changes(x.seq, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
-		key, known := x.place(namespace, kind)
-		if known && (gone || x.index.HasShard(key)) {
-			all = append(all, change{id, key, gone})
-			count[key]++
+		if key, known := x.place(namespace, kind); !known {
+			if !x.inGroups(kind) {
+				return
+			}
+			unknown[namespace] = true
+		} else if _, held := x.held(key); !held && !gone {
+			return
 		}
+		all = append(all, change{id, namespace, kind, gone})
 	}); err != nil || len(all) == 0 {
 		return err
 	}
 	x.dirty = true
+	if err := x.resolve(r, unknown); err != nil {
+		return err
+	}
+	count := map[index.Key]int{}
+	for _, c := range all {
+		if key, known := x.place(c.namespace, c.kind); known {
+			count[key]++
+			if above, held := x.held(key); held && above.Above {
+				count[above]++
+			}
+		}
+	}
 	for key, n := range count {
 		if n > followed && q != nil && x.index.HasShard(key) && !x.busy[key] {
 			x.detach(q, key)
@@ -179,11 +216,14 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 	}
 	changed := map[loci.ID]index.Key{}
 	for _, c := range all {
+		key, known := x.place(c.namespace, c.kind)
 		if c.gone {
 			delete(changed, c.id)
-			x.forget(c.key, c.id)
-		} else if x.index.HasShard(c.key) {
-			changed[c.id] = c.key
+			x.forgetIn(key, known, c.id)
+		} else if known {
+			if _, held := x.held(key); held {
+				changed[c.id] = key
+			}
 		}
 	}
 	return x.takeChanged(r, space, changed)
@@ -214,8 +254,9 @@ func (x *Index) takeChanged(r Source, space int64, changed map[loci.ID]index.Key
 func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after func()) error {
 	dims := x.index.Space().Dims
 	type loaded struct {
-		record loci.Record
-		codes  [][]byte
+		record    loci.Record
+		codes     [][]byte
+		namespace int64
 	}
 	read := make(chan []loaded, 4)
 	var indexing sync.WaitGroup
@@ -228,7 +269,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 			fault, _ = files.Faultless(func() error {
 				for i := range batch {
 					aside.Breathe(i)
-					x.index.Upsert(&batch[i].record, batch[i].codes)
+					x.index.UpsertPlaced(&batch[i].record, batch[i].codes, 0, batch[i].namespace)
 				}
 				if after != nil {
 					after()
@@ -250,7 +291,7 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 			})
 		}
 	}
-	batch := make([]loaded, 0, most)
+	var batch []loaded // most shards are small
 	err := query(func(record *loci.Record, namespace int64, vectors []byte) {
 		key, known := x.place(namespace, record.Kind)
 		if !known {
@@ -258,9 +299,9 @@ func (x *Index) take(off map[loci.ID]index.Key, query func(Take) error, after fu
 		}
 		delete(off, record.ID)
 		record.Namespace = loci.NamespaceFromKey(key.Namespace)
-		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims)})
+		batch = append(batch, loaded{*record, form.SplitVectors(vectors, dims), namespace})
 		aside.Breathe(len(batch))
-		if len(batch) == cap(batch) {
+		if len(batch) == most {
 			read <- batch
 			batch = make([]loaded, 0, most)
 		}

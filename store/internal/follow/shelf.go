@@ -53,6 +53,7 @@ type Shelf struct {
 	Folder *files.Folder // where segments are mapped; nil: they are on the heap
 	From   int           // records of a shard from which its index is kept
 	Book   int           // records of a segment that is made while a shard is loaded
+	Join   int           // small shards that share an index, at least
 	Now    bool          // write images before the search answers: for tests
 	Forget bool          // keep no index for the next search: for tests
 	Part   int           // records of a shard that a transaction reads
@@ -62,6 +63,7 @@ type Shelf struct {
 	KeepPause time.Duration // before an image is made of what was written; see keepPause
 
 	Records atomic.Int64           // read into indexes
+	Names   atomic.Int64           // of namespaces that indexes learned
 	Reading func(namespace string) // unless nil: called before a part of a shard is read, by tests
 
 	ctx      context.Context
@@ -83,7 +85,7 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Part: partRecords, Pause: tidyPause, Log: log,
+		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Join: leastJoined, Part: partRecords, Pause: tidyPause, Log: log,
 		turns: make(chan struct{}, 2), keepers: make(chan struct{}, 1), KeepPause: keepPause,
 		copies: map[loci.Tenant]map[string]bool{},
 	}

@@ -38,7 +38,12 @@ type loading struct {
 	dropped int64
 }
 
-func (x *Index) shardOf(key index.Key) Shard { return Shard{x.numbers[key.Namespace], key.Kind} }
+func (x *Index) shardOf(key index.Key) Shard {
+	if key.Above {
+		return x.groupAt(key).shard()
+	}
+	return Shard{x.numbers[key.Namespace], key.Kind}
+}
 
 // takeImage begins to load a shard with what the database keeps of its index, if that can be
 // used.
@@ -57,9 +62,14 @@ func (x *Index) takeImage(l *loading, key index.Key, m *Image) (kept bool, err e
 	if err := x.followOnly(l, key, m.Seq); err != nil {
 		return false, err
 	}
+	if key.Above && len(holes) > 0 {
+		if err := l.r.Places(-1, []string{key.Namespace}, x.learnPlace); err != nil {
+			return false, err
+		}
+	}
 	for _, k := range holes { // what cannot be used is read instead
 		query := func(take Take) error {
-			return l.r.ByRange(l.space, m.Shard.Namespace, m.Shard.Kind, loci.ID(k.Low), loci.ID(k.High), take)
+			return l.r.ByRange(l.space, max(m.Shard.Namespace, 0), m.Shard.Kind, loci.ID(k.Low), loci.ID(k.High), take)
 		}
 		if err := x.take(nil, query, x.freezing(key)); err != nil {
 			return false, err
@@ -70,8 +80,8 @@ func (x *Index) takeImage(l *loading, key index.Key, m *Image) (kept bool, err e
 
 // attachAll attaches the segments of an image, from the folder or the database.
 func (x *Index) attachAll(l *loading, key index.Key, m *Image) (holes []*Kept, err error) {
-	var gone []Gone
-	if err := l.r.Erased(leastWiped([]*Image{m}), func(g Gone) { gone = append(gone, g) }); err != nil {
+	gone, err := readGone(l.r, []*Image{m})
+	if err != nil {
 		return nil, err
 	}
 	lacking := map[string]*Kept{}
@@ -149,19 +159,40 @@ func (x *Index) followOnly(l *loading, shard index.Key, since int64) error {
 	if since == l.st.Seq {
 		return nil
 	}
-	changed := map[loci.ID]index.Key{}
+	type change struct {
+		id        loci.ID
+		namespace int64
+		gone      bool
+	}
+	var all []change
+	unknown := map[int64]bool{}
 	if err := l.r.Changes(since, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
-		key, known := x.place(namespace, kind)
-		switch {
-		case !known || key != shard:
-		case gone:
-			delete(changed, id)
-			x.leave(key, id)
-		default:
-			changed[id] = key
+		if _, known := x.place(namespace, kind); kind == shard.Kind && (known || shard.Above) {
+			all, unknown[namespace] = append(all, change{id, namespace, gone}), !known
 		}
 	}); err != nil {
 		return err
+	}
+	if shard.Above {
+		if err := x.resolve(l.r, unknown); err != nil {
+			return err
+		}
+	}
+	changed := map[loci.ID]index.Key{}
+	for _, c := range all {
+		key, known := x.place(c.namespace, shard.Kind)
+		switch {
+		case c.gone: // from wherever it was, since no two records have one id
+			delete(changed, c.id)
+			x.index.Remove(key.Namespace, c.id)
+		case !known:
+		case key == shard:
+			changed[c.id] = key
+		case shard.Above:
+			if above, _ := x.held(key); above == shard {
+				changed[c.id] = key
+			}
+		}
 	}
 	return x.takeChanged(l.r, l.space, changed)
 }
@@ -243,6 +274,9 @@ func (x *Index) shelve(key index.Key, due bool) {
 	}
 	p := &publication{x: x, epoch: x.epoch, key: key, nameKey: x.nameKey, base: base}
 	p.next = newImage(x.nameKey, x.shardOf(key), x.index.Space(), x.seq)
+	if g := x.groupAt(key); g != nil {
+		p.next.Above, p.next.Apart = g.Mark, g.Apart
+	}
 	for _, part := range x.index.Segments(key) {
 		b := part.Keeper.(*book)
 		if !b.erased {

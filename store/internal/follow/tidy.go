@@ -151,7 +151,8 @@ func (s *Shelf) look(ctx context.Context, t loci.Tenant) (p pending, err error) 
 		if err := r.Images(nil, func(m *Image) { p.images = append(p.images, m) }); err != nil || len(p.images) == 0 {
 			return err
 		}
-		return r.Erased(leastWiped(p.images), func(g Gone) { p.gone = append(p.gone, g) })
+		p.gone, err = readGone(r, p.images)
+		return err
 	})
 	return p, err
 }
@@ -257,7 +258,10 @@ func (s *Shelf) noteCopy(t loci.Tenant, name string) {
 
 // tidyImage makes the segments of an image again that hold what was erased.
 func (s *Shelf) tidyImage(ctx context.Context, t loci.Tenant, p *pending, m *Image) error {
-	if !m.of(p.st) || m.Seq > p.st.Seq || m.Seq < p.st.Floor || !m.readable() { // nobody can take it up
+	if m.Shard == planShard && m.plan(p.st) != nil {
+		return nil
+	}
+	if !m.of(p.st) || m.Seq > p.st.Seq || m.Seq < p.st.Floor || !m.readable() || p.unplanned(m) { // nobody can take it up
 		return s.dropImage(ctx, t, p, m)
 	}
 	next := *m
@@ -338,7 +342,7 @@ func (s *Shelf) without(ctx context.Context, t loci.Tenant, p *pending, m *Image
 	}
 	var held []loci.ID
 	for _, gone := range p.gone {
-		if gone.Shard != m.Shard || gone.Seq <= k.Wiped {
+		if !m.held(&gone) || gone.Seq <= k.Wiped {
 			continue
 		}
 		if _, found := g.Find(gone.ID); found {
@@ -351,7 +355,7 @@ func (s *Shelf) without(ctx context.Context, t loci.Tenant, p *pending, m *Image
 		kept.Wiped = p.st.Seq
 		return &kept, nil
 	}
-	data := index.Without(g, k.Gone, held, index.Key{Kind: m.Shard.Kind}, m.space(), o)
+	data := index.Without(g, k.Gone, held, index.Key{Kind: m.Shard.Kind, Above: m.Shard.Namespace < 0}, m.space(), o)
 	runtime.KeepAlive(b)
 	if data == nil {
 		return nil, nil

@@ -1,7 +1,9 @@
 package index
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -126,4 +128,96 @@ func joinedMarks(all []*Small, was map[string]*Joined, shards, records int64) (m
 	}
 	slices.Sort(marks)
 	return marks
+}
+
+// A Group is one as a process knows it: all namespaces from one on, except those that are apart.
+type Group struct {
+	Joined
+	Key   Key             // of its shard
+	Begin string          // what the marks of its namespaces begin with
+	Marks map[string]bool // of the namespaces apart
+	Names loci.NameKey
+}
+
+// Itself is the group, also of what has one in it.
+func (g *Group) Itself() *Group { return g }
+
+// LeavesOut reports whether a namespace is apart; nil: none is.
+func (g *Group) LeavesOut() func(namespace string) bool {
+	if len(g.Marks) == 0 {
+		return nil
+	}
+	return func(namespace string) bool { return g.Marks[string(g.Names.Mark(loci.NamespaceFromKey(namespace)))] }
+}
+
+// Has reports whether a shard is in the group.
+func (g *Group) Has(key Key) bool {
+	return key.Kind == g.Key.Kind && strings.HasPrefix(key.Namespace, g.Key.Namespace) &&
+		(len(g.Marks) == 0 || !g.LeavesOut()(key.Namespace))
+}
+
+// touches reports whether a filter reaches some of it.
+func (g *Group) touches(f *loci.Filter) bool {
+	return (len(f.Kinds) == 0 || slices.Contains(f.Kinds, g.Key.Kind)) &&
+		slices.ContainsFunc(f.Within, func(n loci.Namespace) bool {
+			key := n.Key()
+			return strings.HasPrefix(key, g.Key.Namespace) || !f.Exact && strings.HasPrefix(g.Key.Namespace, key)
+		})
+}
+
+// Covered lists the shards that a filter reaches: known ones that are in no group, groups all of which it reaches as
+// one, unless the search is quick, and members of the others. lacks are the namespaces whose shards must be known
+// before, as knows says that they are not.
+func Covered[G interface{ Itself() *Group }](
+	groups []G, known, members *Keys, f *loci.Filter, quick bool, knows func(loci.Namespace) bool,
+) (keys []Key, lacks []loci.Namespace) {
+	keys = known.Covered(f)
+	var whole []*Group
+	some := false
+	for i := range groups {
+		g := groups[i].Itself()
+		if !quick && CoversAbove(f, g.Key) {
+			whole, keys = append(whole, g), append(keys, g.Key)
+		} else if g.touches(f) {
+			some = true
+		}
+	}
+	if !some {
+		return keys, nil
+	}
+	for _, n := range f.Within {
+		if !knows(n) {
+			lacks = append(lacks, n)
+		}
+	}
+	if len(lacks) > 0 {
+		return nil, lacks
+	}
+	for _, key := range members.Covered(f) {
+		if !slices.ContainsFunc(whole, func(g *Group) bool { return g.Has(key) }) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// JoinFrom is how many must have come since so many were planned, for another plan.
+func JoinFrom(least int, planned int64) int64 { return max(int64(least), planned/8) }
+
+// SumOf is what a plan says of itself and the names of its tenant, which are others when all was erased.
+func SumOf(names loci.NameKey, plan any) string {
+	raw, _ := json.Marshal(plan) // of numbers and texts alone
+	sum := sha256.Sum256(append(slices.Clone([]byte(names)), raw...))
+	return hex.EncodeToString(sum[:16])
+}
+
+// BeginOf is what the marks of the namespaces of a group begin with, if that is what marks begin with.
+func (g *Joined) BeginOf() (begin string, ok bool) {
+	mark, err := hex.DecodeString(g.Mark)
+	return string(mark), err == nil && len(mark)%loci.MarkBytes == 0
+}
+
+// Root is the namespace from which on a group begins, given one that is in it.
+func Root(begin, key string) string {
+	return loci.NamespaceFromKey(key)[:len(begin)/loci.MarkBytes].Key()
 }

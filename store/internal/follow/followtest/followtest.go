@@ -40,6 +40,7 @@ type Options struct {
 	From int    // records of a shard from which its index is kept, before the search answers
 	Book int    // records of a segment that is made while a shard is loaded
 	Part int    // records of a shard that a transaction reads; 0: as many as usual
+	Join int    // small shards that share an image, at least; 0: as many as usual
 
 	Forget bool // every search takes up what is kept
 }
@@ -63,7 +64,7 @@ type Database interface {
 	SetData(t *testing.T, p *Piece)                    // puts other bytes into a piece
 	RemovePieces(t *testing.T, segment string)         // "": of all segments
 	Age(t *testing.T, except string)                   // makes all pieces but those of a segment an hour old
-	EditImage(t *testing.T, edit func(string) string)  // changes what the one image says
+	EditImage(t *testing.T, edit func(string) string)  // changes what images say
 	HideImages(t *testing.T) (show func(t *testing.T)) // until they are shown again
 	ForgetChanges(t *testing.T)                        // empties the list of changes
 }
@@ -128,6 +129,12 @@ var cases = map[string]func(b *bench){
 	"pieces that no image names go":                                strays,
 	"no piece and no file holds what was erased":                   noBytes,
 	"copies go that nobody searches any more":                      notSearched,
+	"small shards share an image":                                  joined,
+	"nobody finds what others said in a shared image":              joinedCanaries,
+	"what is erased leaves a shared image":                         joinedErased,
+	"a shared image follows the tenant":                            joinedFollows,
+	"what grows out of a shared image is searched once":            joinedGrows,
+	"a shared image is kept behind writes, and not trusted":        joinedBehind,
 }
 
 func (b *bench) open() node { return b.openIn(b.TempDir()) }
