@@ -121,11 +121,14 @@ func (r source) Counts(namespaces []int64, take func(int64, loci.Kind, int64, in
 
 // Named implements [follow.ImageSource].
 func (r source) Named(numbers []int64, take func(batch.Place)) error {
-	return r.query(stmt{sql: selectNamed, args: []any{r.t.key, append([]int64{}, numbers...)}, row: func(row row) error {
-		take(batch.Place{N: row.int(0), Mark: loci.Mark(row.string(1)), Named: !row.null(2), Key: row.string(2) + row.string(3),
-			Kinds: batch.DecodeKinds(row[4])})
+	q := stmt{sql: selectNamed, args: []any{r.t.key, append([]int64{}, numbers...)}}
+	q.row = func(row row) error {
+		place := batch.Place{N: row.int(0), Mark: loci.Mark(row.string(1)), Kinds: batch.DecodeKinds(row[4])}
+		place.Named, place.Key = !row.null(2), row.string(2)+row.string(3)
+		take(place)
 		return nil
-	}})
+	}
+	return r.query(q)
 }
 
 // Within implements [follow.ImageSource].
@@ -133,10 +136,12 @@ func (r source) Within(marks []string, take func(mark, key string)) error {
 	var stmts []stmt
 	for _, mark := range marks {
 		if end := batch.After(mark); end != "" {
-			stmts = append(stmts, stmt{sql: selectWithin, args: []any{r.t.key, []byte(mark), []byte(end)}, row: func(row row) error {
+			q := stmt{sql: selectWithin, args: []any{r.t.key, []byte(mark), []byte(end)}}
+			q.row = func(row row) error {
 				take(mark, row.string(0)+row.string(1))
 				return nil
-			}})
+			}
+			stmts = append(stmts, q)
 		}
 	}
 	return r.query(stmts...)

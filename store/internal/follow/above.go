@@ -205,7 +205,8 @@ func groupsOf(r ImageSource, st *batch.State, p *Plan) (groups []*group, err err
 		if !found {
 			continue
 		}
-		g := &group{&index.Group{Joined: one, Begin: begins[i], Names: st.NameKey, Marks: map[string]bool{}}, numberOf(&one)}
+		of := &index.Group{Joined: one, Begin: begins[i], Names: st.NameKey, Marks: map[string]bool{}}
+		g := &group{of, numberOf(&one)}
 		g.Key = index.Key{Namespace: root, Kind: one.Kind, Above: true}
 		for _, n := range one.Apart {
 			g.Marks[string(marks[n])] = true

@@ -122,7 +122,8 @@ func TestANumberThatNoNamespaceHas(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	asked := 0
-	q := &Search{Read: func(_ context.Context, do func(Source) error) error { return do(&noNames{st: st, asked: &asked}) }}
+	nobody := &noNames{st: st, asked: &asked}
+	q := &Search{Read: func(_ context.Context, do func(Source) error) error { return do(nobody) }}
 	if named, err := x.nameHits(q, hits, x.epoch); named || err != nil || asked != 1 {
 		t.Fatal(named, asked, err)
 	}

@@ -180,8 +180,8 @@ func (m *Image) stale(k *Kept, gone []Gone, st *batch.State) bool {
 	})
 }
 
-// held reports whether an image may have held an erased record. Of a group only the mark of a namespace tells that,
-// whose name may be gone.
+// held reports whether an image may have held an erased record. The name of its
+// namespace may be gone, so the mark tells whether it was in a group.
 func (m *Image) held(g *Gone) bool {
 	if m.Shard.Namespace >= 0 {
 		return g.Shard == m.Shard

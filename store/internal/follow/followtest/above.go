@@ -367,7 +367,12 @@ func joinedGrows(b *bench) {
 // joinedBehind: what is written into small namespaces is planned and kept behind writes, so that the first search reads
 // no record. What is damaged, or of another plan, is made again.
 func joinedBehind(b *bench) {
-	s := b.openJoined()
+	open := func() node { // nobody tidies what the next one is to make again: see [notTrusted]
+		s := b.openJoined()
+		s.Shelf().Pause = time.Hour
+		return s
+	}
+	s := open()
 	s.spread(0, 50)
 	s.keep()
 	if len(b.segments()) == 0 {
@@ -376,10 +381,10 @@ func joinedBehind(b *bench) {
 	if n := s.reads(func() { s.in("walrus", above()) }); n != 0 {
 		b.Errorf("the first search read %d records", n)
 	}
-	s = b.openJoined()
+	s = open()
 	s.spread(50, 80)
 	s.keep()
-	next := b.openJoined()
+	next := open()
 	if n := next.reads(func() { next.in("walrus", above()) }); n > 30 {
 		b.Errorf("the first search of the next server read %d records", n)
 	}
@@ -402,10 +407,9 @@ func joinedBehind(b *bench) {
 		},
 	} {
 		harm()
-		next := b.openJoined()
-		next.Shelf().Pause = time.Hour // else it may tidy what it is to make again
+		next := open()
 		b.equal(what, next)
-		last := b.openJoined()
+		last := open()
 		if n := last.reads(func() { last.in("walrus", above()) }); n > 0 {
 			b.Errorf("%s: the next server read %d records", what, n)
 		}
