@@ -244,7 +244,8 @@ func TestUpkeepReadsNoRecords(t *testing.T) {
 			t.Errorf("%d records without vectors, not %d, %v; %d statements are about records", len(found), n, err, looked)
 		}
 		for i := range found[:min(n, 10)] {
-			vectors := loci.RecordVectors{ID: found[i].ID, Version: found[i].Version, Vectors: loci.Vectors{Space: space}}
+			one := &found[i]
+			vectors := loci.RecordVectors{ID: one.ID, Version: one.Version, Vectors: loci.Vectors{Space: space}}
 			for range found[i].Passages {
 				vectors.Vectors.Rows = append(vectors.Vectors.Rows, []float32{1, 0, 0})
 			}

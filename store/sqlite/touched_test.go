@@ -72,12 +72,13 @@ func TestErasesFollowPages(t *testing.T) {
 	}
 }
 
-// Nothing that was erased stays while another process writes to the same file.
+// Nothing that was erased stays while another process writes to the same file, and keeps an index of it.
 func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
 	t.Parallel()
 	for seed := range seeds(2) {
 		dir := t.TempDir()
-		s, other := openFile(t, filepath.Join(dir, "x.db")), openFile(t, filepath.Join(dir, "x.db"))
+		path := filepath.Join(dir, "x.db")
+		s, other := openShelving(t, path, 20, 16), openShelving(t, path, 20, 16)
 		save(t, s, "makes the file")
 		stop := make(chan struct{})
 		var writing sync.WaitGroup
@@ -89,14 +90,27 @@ func TestEraseBesideOthersLeavesNoBytes(t *testing.T) {
 				default:
 					save(t, other, fmt.Sprint("beside it ", n))
 				}
+				if n%50 == 49 {
+					must(t, other.KeepIndex(t.Context(), testTenant))
+				}
 			}
 		})
 		gone, labels := eraseRun(t, s, seed+100)
 		close(stop)
 		writing.Wait()
-		f := s.files[testTenant]
-		f.startScrub()
-		<-f.scrub.done
+		for _, one := range []*Store{s, other} { // no pass behind writes is left to come
+			must(t, one.KeepIndex(t.Context(), testTenant))
+		}
+		for _, one := range []*Store{s, other} {
+			f := one.files[testTenant]
+			f.tidyAfter(0)
+			must(t, f.awaitTidy(t.Context()))
+			f.startScrub()
+			<-f.scrub.done
+		}
+		if len(segments(t, path)) == 0 {
+			t.Error("no index was kept")
+		}
 		if found := filesWith(t, dir, append(gone, labels...)); len(found) > 0 {
 			t.Errorf("seed %d: %d erased byte strings are still on disk, such as %s", seed, len(found), found[0])
 		}
