@@ -474,7 +474,12 @@ func TestNoHeadNothingKept(t *testing.T) {
 	id := save(t, s, "a text")
 	f := s.files[testTenant]
 	f.rows = f.pool.Open(func() (rowcache.State, bool) { return rowcache.State{}, false })
-	if r := noted(t, s, false, id); len(r) != 1 || isKept(t, s, id) {
-		t.Errorf("%+v", r)
+	if r := noted(t, s, false, id, id); len(r) != 1 || isKept(t, s, id) {
+		t.Errorf("of one that is named twice %+v", r)
+	}
+	other := loci.Filter{Within: []loci.Namespace{{}}, IDs: []loci.ID{id}, Kinds: []loci.Kind{loci.KindRule}}
+	r, _, err := s.Records(t.Context(), testTenant, other, loci.Page{Limit: 10})
+	if must(t, err); len(r) != 0 {
+		t.Errorf("of another kind %+v", r)
 	}
 }
