@@ -150,7 +150,7 @@ func selectStreams(t *tenant, filter *loci.Filter, from int, after *place, order
 	c.parts = []string{"r.tenant = $1"}
 	return stmt{
 		sql: "SELECT n, many, CASE WHEN many > " + strconv.Itoa(maxStreams) + " THEN " + walk + " ELSE " +
-			c.held(filter.Kinds, from) + " END FROM (SELECT n, kinds, count(*) OVER () AS many FROM (SELECT n, kinds FROM loci.namespace WHERE " +
+			c.held(filter.Kinds, from) + " END FROM (SELECT n, count(*) OVER () AS many FROM (SELECT n FROM loci.namespace WHERE " +
 			where + " ORDER BY key_head LIMIT " + strconv.Itoa(maxStreams+1) + ") p) s",
 		args: c.args,
 	}
@@ -166,9 +166,8 @@ func (c *conditions) held(kinds []loci.Kind, more int) string {
 		return of + end
 	}
 	var either []string
-	for _, kind := range kinds { // its row has all kinds that it ever held, and perhaps others
-		k := c.arg(string(kind))
-		either = append(either, "position("+k+"::bytea in s.kinds) > 0 AND "+of+" AND r.kind = "+k+end)
+	for _, kind := range kinds {
+		either = append(either, of+" AND r.kind = "+c.arg(string(kind))+end)
 	}
 	return "(" + strings.Join(either, " OR ") + ")"
 }

@@ -77,6 +77,11 @@ var measureCases = []testCase{
 		}
 		b.same("namespaces", list(loci.Filter{}), []loci.Namespace{home})
 		b.same("namespaces of items", list(loci.Filter{Kinds: []loci.Kind{"item"}}), nil)
+		never := record(2, "") // searched for
+		never.Kind = "item"
+		b.put(never)
+		b.same("namespaces of items without text", list(loci.Filter{Kinds: []loci.Kind{"item"}}), []loci.Namespace{home})
+		b.apply(erasure(never))
 		r = next(r)
 		r.Live = false
 		b.put(r)
