@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -249,6 +250,43 @@ func joinedErased(b *bench) {
 		b.Errorf("pending %q, %v", told, err)
 	}
 	b.equal("erased", s, other, b.openJoined())
+}
+
+// joinedNameless: a server that has taken up an image knows the names of the namespaces alone that its hits lie in. What
+// another server does in the others it finds all the same.
+func joinedNameless(b *bench) {
+	s := b.openJoined()
+	s.spread(0, 50)
+	s.in("walrus", above())
+	other := b.openJoined()
+	best := func(text string) (found []loci.ID) {
+		b.Helper()
+		hits, err := other.Match(b.Context(), other.tenant(), loci.Probe{Text: text}, above("u"), 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, h := range hits {
+			found = append(found, h.ID)
+		}
+		return found
+	}
+	for _, n := range []int{5, 6} {
+		if found := best(fmt.Sprint("number", n)); !slices.Contains(found, id(n)) {
+			b.Fatalf("note %d is not found: %v", n, found)
+		}
+	}
+	s.erase(9, 1)
+	s.say(10, 2, "a lobster", "u", "n10")
+	if found := best("number9"); slices.Contains(found, id(9)) {
+		b.Error("what another server has erased is found")
+	}
+	if found := best("number10"); slices.Contains(found, id(10)) {
+		b.Error("what another server has changed is found by what it said before")
+	}
+	if found := best("lobster"); !slices.Contains(found, id(10)) {
+		b.Errorf("what another server has changed is not found: %v", found)
+	}
+	b.equal("with names", other, s)
 }
 
 // joinedFollows: whatever changes in between, on this server and on another one, a search finds what it finds without

@@ -133,6 +133,7 @@ var cases = map[string]func(b *bench){
 	"nobody finds what others said in a shared image":              joinedCanaries,
 	"what is erased leaves a shared image":                         joinedErased,
 	"a shared image follows the tenant":                            joinedFollows,
+	"a shared image follows namespaces without names":              joinedNameless,
 	"what grows out of a shared image is searched once":            joinedGrows,
 	"a shared image is kept behind writes, and not trusted":        joinedBehind,
 }
