@@ -154,7 +154,9 @@ func (a *API) batchRoutes() {
 					result.Op, result.Error = o.op, a.problem(ctx, c.RequestID, noTime())
 					return
 				}
-				read = read || looks
+				if looks { // only those that read, which run alone
+					read = true
+				}
 				if err := a.operate(ctx, &one, o, &room, result); err != nil {
 					result.Error = a.problem(ctx, c.RequestID, err)
 				}
