@@ -40,8 +40,8 @@ func (f Fault) Of(text []byte) string {
 	}
 	switch f {
 	case JSON:
-		var any json.RawMessage
-		if err := json.Unmarshal(text, &any); err != nil {
+		var whole json.RawMessage
+		if err := json.Unmarshal(text, &whole); err != nil {
 			return f.Words() + ": " + jsonform.Fault(err)
 		}
 	case Duplicate:

@@ -106,7 +106,7 @@ func (x *Index) serves(q *Search) bool {
 		return false
 	}
 	now := x.tick.Add(1)
-	scoped := q.only == nil && !(p.Quick && len(x.groups) > 0) // groups are of no use to quick searches
+	scoped := q.only == nil && (!p.Quick || len(x.groups) == 0) // groups are of no use to quick searches
 	if scoped && x.scopes.Served(filter, &x.known, x.index, now) {
 		for _, g := range x.groups {
 			if index.CoversAbove(filter, g.Key) {

@@ -289,6 +289,22 @@ func joinedNameless(b *bench) {
 	b.equal("with names", other, s)
 }
 
+// stillHeld has stores tidy, and counts which words are still in a piece or a file of each.
+func stillHeld(nodes []node, gone [][]byte) (held int) {
+	for _, n := range nodes {
+		n.tidy()
+		pieces, files := n.kept()
+		for _, data := range append(pieces, files...) {
+			for _, word := range gone {
+				if bytes.Contains(data, word) {
+					held++
+				}
+			}
+		}
+	}
+	return held
+}
+
 // joinedFollows: whatever changes in between, on this server and on another one, a search finds what it finds without
 // images: in namespaces that are new, that are empty for a while, and that grow. What was erased is in no piece and no
 // file.
@@ -347,18 +363,7 @@ func joinedFollows(b *bench) {
 	}
 	for end := time.Now().Add(longest); ; time.Sleep(50 * time.Millisecond) { // who ended left what it was writing
 		b.Age(b.T, "")
-		held := 0
-		for _, n := range nodes {
-			n.tidy()
-			pieces, files := n.kept()
-			for _, data := range append(pieces, files...) {
-				for _, word := range gone {
-					if bytes.Contains(data, word) {
-						held++
-					}
-				}
-			}
-		}
+		held := stillHeld(nodes, gone)
 		if held == 0 {
 			break
 		}
