@@ -36,11 +36,6 @@ type groupPlan struct {
 
 const planKeys = "key IN ('above.plan', 'above.id')"
 
-const (
-	leastJoined = 64     // shards of a group
-	mostRest    = 10_000 // shards in none: a plan of more saves nothing
-)
-
 // A group is one as the process knows it, and the shard that it is.
 type group struct {
 	*index.Group
@@ -358,7 +353,7 @@ func (f *file) nextPlan(ctx context.Context, tried *int64) (next *groupPlan, id 
 	}
 	*tried = last
 	next, err = f.planAll(ctx, tx, old)
-	if err != nil || len(groups)+len(next.Groups) == 0 || len(next.Rest) > mostRest {
+	if err != nil || len(groups)+len(next.Groups) == 0 || len(next.Rest) > index.MostRest {
 		return nil, 0, err
 	}
 	return next, id, nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/oserror"
 	"github.com/loci-memory/loci/store/internal/files"
+	"github.com/loci-memory/loci/store/internal/index"
 	"github.com/loci-memory/loci/store/internal/segment"
 )
 
@@ -42,7 +43,7 @@ type shelf struct {
 	from int   // see keptFrom
 	book int   // see shelfBook
 	most int64 // see bookBytes
-	join int   // see leastJoined
+	join int   // see index.LeastJoined
 	free func(dir string) (bytes int64, known bool)
 
 	mu      sync.Mutex
@@ -58,7 +59,7 @@ type shelf struct {
 
 func (s *shelf) init(path string, o *Options) {
 	s.dir = strings.TrimSuffix(path, ".db") + ".idx"
-	s.book, s.most, s.join, s.free = shelfBook, bookBytes, cmp.Or(o.shelfJoin, leastJoined), freeBytes
+	s.book, s.most, s.join, s.free = shelfBook, bookBytes, cmp.Or(o.shelfJoin, index.LeastJoined), freeBytes
 	s.from, _ = strconv.Atoi(keptFrom) // a number, whoever sets it
 	if o.shelfFrom > 0 {
 		s.from, s.book = o.shelfFrom, max(1, o.shelfBook)

@@ -23,11 +23,6 @@ type Plan struct {
 	Groups []index.Joined `json:"groups"`
 }
 
-const (
-	leastJoined = 64     // shards of a group
-	mostRest    = 10_000 // namespaces with shards in none: a plan of more saves nothing
-)
-
 // planShard is under which the plan lies: no namespace has the number.
 var planShard = Shard{Kind: "above"}
 
@@ -123,7 +118,7 @@ func (s *Shelf) planAll(r ImageSource, st *batch.State, old *Plan) (*Image, erro
 	p := &Plan{Upto: st.Namespaces}
 	p.Groups, p.Rest = index.Join(all, old.Groups, s.Join, s.From)
 	p.Rest = slices.Compact(p.Rest) // sorted; a namespace has several kinds
-	if len(p.Groups)+len(old.Groups) == 0 || len(p.Rest) > mostRest {
+	if len(p.Groups)+len(old.Groups) == 0 || len(p.Rest) > index.MostRest {
 		return nil, nil
 	}
 	p.Sum = p.sum(st.NameKey)

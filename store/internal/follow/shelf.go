@@ -85,7 +85,7 @@ func NewShelf(table Table, folder *files.Folder, log *slog.Logger) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Join: leastJoined,
+		Table: table, Folder: folder, From: keptFrom, Book: bookRecords, Join: index.LeastJoined,
 		Part: partRecords, Pause: tidyPause, Log: log,
 		turns: make(chan struct{}, 2), keepers: make(chan struct{}, 1), KeepPause: keepPause,
 		copies: map[loci.Tenant]map[string]bool{},

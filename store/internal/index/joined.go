@@ -201,6 +201,11 @@ func Covered[G interface{ Itself() *Group }](
 	return keys, nil
 }
 
+const (
+	LeastJoined = 64     // shards of a group
+	MostRest    = 10_000 // namespaces with shards in none: a plan of more saves nothing
+)
+
 // JoinFrom is how many must have come since so many were planned, for another plan.
 func JoinFrom(least int, planned int64) int64 { return max(int64(least), planned/8) }
 
