@@ -98,12 +98,6 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if err != nil {
 		return ContextBlock{}, err
 	}
-	o := &m.engine.opts
-	block := ContextBlock{Budget: budget, Tokenizer: o.Tokenizer.Name(), At: m.engine.now()}
-	clean := q.Clean
-	if clean == nil {
-		clean = func(text string) string { return text }
-	}
 	topic := RecallQuery{Topic: prompt, MinScore: q.MinScore, Weights: q.Weights}
 	if q.Agent != "" {
 		topic.Scopes = []string{q.Agent}
@@ -112,25 +106,50 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if err != nil {
 		return ContextBlock{}, err
 	}
-	var p probing
+	if q.Clean == nil {
+		q.Clean = func(text string) string { return text }
+	}
+	draft := contextDraft{m: m, topic: topic, words: words, clean: q.Clean,
+		block: ContextBlock{Budget: budget, Tokenizer: m.engine.opts.Tokenizer.Name(), At: m.engine.now()}}
+	block, more, err := draft.write(ctx, fit.Half)
+	if err == nil && more && block.Text != "" && 2*block.Tokens < budget && block.Unfit == 0 {
+		block, _, err = draft.write(ctx, fit.All)
+	}
+	return block, err
+}
+
+// A contextDraft is what all rounds of making a context have in common.
+type contextDraft struct {
+	m     *Memory
+	topic RecallQuery
+	words Query
+	p     probing
+	clean func(text string) string
+	block ContextBlock // without what a round adds
+}
+
+// write makes the context of a round. more reports whether there may be candidates beside those that it chose from.
+func (d *contextDraft) write(ctx context.Context, round fit.Round) (block ContextBlock, more bool, err error) {
+	block = d.block
+	o := &d.m.engine.opts
 	var limits []int
 	found := make([]*sought, len(contextSections))
 	shares := []float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
-	if _, err = m.candidates(ctx, words, &p, func(Probe) (_ []Hit, err error) {
-		limits, err = fit.Candidates(budget, shares, func(i, limit int) (n int, err error) {
-			topic.Kinds, topic.Limit = []Kind{contextSections[i].kind}, limit
-			if found[i], err = m.ask(ctx, topic, words.Mode, block.At, &p); err != nil {
+	if _, err = d.m.candidates(ctx, d.words, &d.p, func(Probe) (_ []Hit, err error) {
+		limits, more, err = fit.Candidates(block.Budget, shares, round, func(i, limit int) (n int, err error) {
+			d.topic.Kinds, d.topic.Limit = []Kind{contextSections[i].kind}, limit
+			if found[i], err = d.m.ask(ctx, d.topic, d.words.Mode, block.At, &d.p); err != nil {
 				return 0, err
 			}
 			return len(found[i].hits), nil
 		})
 		return nil, err
 	}); err != nil {
-		return ContextBlock{}, err
+		return ContextBlock{}, false, err
 	}
-	best, err := m.weigh(ctx, found, &p, limits, Page{Core: true})
+	best, err := d.m.weigh(ctx, found, &d.p, limits, Page{Core: true})
 	if err != nil {
-		return ContextBlock{}, err
+		return ContextBlock{}, false, err
 	}
 	var sections [len(contextSections)]fit.Section[weighed]
 	for i, f := range found {
@@ -138,20 +157,20 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
 		for _, it := range best[i] {
-			line := func() (string, error) { return contextLine(it.record, block.At, clean) }
-			if err := sections[i].Add(it, len(it.record.Text), budget, line); err != nil {
-				return ContextBlock{}, err
+			line := func() (string, error) { return contextLine(it.record, block.At, d.clean) }
+			if err := sections[i].Add(it, len(it.record.Text), block.Budget, line); err != nil {
+				return ContextBlock{}, false, err
 			}
 		}
 	}
-	w := fit.Writer[weighed]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: budget,
+	w := fit.Writer[weighed]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: block.Budget,
 		Sections: sections[:], Compare: compareWeighed}
 	if err := w.Fill(ctx); err != nil {
-		return ContextBlock{}, AsError(err)
+		return ContextBlock{}, false, AsError(err)
 	}
 	block.Text, block.Tokens = w.Fit()
 	block.Shown, block.Omitted = manifest(sections[:])
-	return block, nil
+	return block, more, nil
 }
 
 // manifest lists what a text shows and what it leaves out.

@@ -130,8 +130,9 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 		return RecallResult{}, err
 	}
 	result := found[0].result
-	result.Memories = make([]Recalled, len(best[0]))
-	for i, w := range best[0] {
+	result.Memories = make([]Recalled, min(f.query.Limit, len(best[0])))
+	for i := range result.Memories {
+		w := best[0][i]
 		r := w.record
 		result.Memories[i] = Recalled{Record: *r, Passage: w.passage.Of(r.Text), Score: w.total, Fit: w.score,
 			Confidence: w.x.Confidence, Speaker: sequence.Speaker(r.Attributes), Explain: w.x}
@@ -182,7 +183,7 @@ type weighed struct {
 	total   float64
 }
 
-// weigh reads what was found, of different kinds, all at once, and orders of each the best limit by each signal.
+// weigh reads what was found, of different kinds, all at once, and orders of each what is among the best limit by a signal.
 func (m *Memory) weigh(
 	ctx context.Context, found []*sought, p *probing, limits []int, page Page,
 ) (best [][]*weighed, err error) {
@@ -300,7 +301,7 @@ func fitting(hits []scored, limit int, least float64) (fit []scored, unfit int) 
 	return fit, unfit
 }
 
-// compose scores what was found, orders it and keeps the best limit.
+// compose scores what was found among the best limit by each signal, and puts the best first.
 func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Time) ([]*weighed, error) {
 	for i := range all {
 		o := &all[i]
@@ -315,8 +316,7 @@ func (e *Engine) compose(all []weighed, w RecallWeights, limit int, now time.Tim
 		x.Relevance = x.Maturity * Relevance(x.SemanticRank, x.KeywordRank, limit)
 		o.total = w.Score(*x)
 	}
-	best := rank.Ordered(all, func(o *weighed) float64 { return o.total }, compareWeighed) // each is large
-	return best[:min(limit, len(best))], nil
+	return rank.Ordered(all, func(o *weighed) float64 { return o.total }, compareWeighed), nil // each is large
 }
 
 func compareWeighed(a, b *weighed) int {

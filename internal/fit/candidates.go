@@ -1,6 +1,9 @@
 package fit
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // MostCandidates is how many candidates by each signal a section chooses from at most: more
 // than the usual budget holds.
@@ -11,48 +14,63 @@ const (
 	fewCandidates = 30 // with any budget: some are too long, and what matters more may be further behind
 )
 
+// A Round says how many candidates a text chooses from.
+type Round int
+
+// What is best by words is mostly not best by similarity, too, so that half as many by each signal make about as many
+// lines as there is room for. Where they leave much room, another round has as many lines by each.
+const (
+	Half Round = 2
+	All  Round = 1
+)
+
 // Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
-// section chooses: as many as there could be lines in its share of a budget of tokens. ask looks for a section's best
-// by each signal, so many at most, and says how many it found. What a section has too few candidates for passes on,
-// as room does. To look for a candidate and to read it costs most of what a text costs.
-func Candidates(budget int, shares []float64, ask func(section, limit int) (found int, err error)) ([]int, error) {
-	asked, found := make([]int, len(shares)), make([]int, len(shares))
+// section chooses: as many as there could be lines in its share of a budget of tokens, or half of them. ask looks for a
+// section's best by each signal, so many at most, and says how many it found. What a section has too few candidates for
+// passes on, as room does. more reports whether a section may have others. To look for a candidate and to read it costs
+// most of what a text costs.
+func Candidates(
+	budget int, shares []float64, r Round, ask func(section, limit int) (found int, err error),
+) (limits []int, more bool, err error) {
+	most := MostCandidates / int(r)
+	asked, found, some := make([]int, len(shares)), make([]int, len(shares)), make([]bool, len(shares))
 	for i := range found {
 		found[i] = math.MaxInt / 2 // enough
 	}
 	for {
-		limits, next := divided(budget, shares, found), -1
+		limits = divided(budget, shares, found, r)
+		next := -1
 		for i, limit := range limits { // from the last, so that the first, mostly the largest, is asked for once
 			if limit > asked[i] {
 				next = i
 			}
 		}
 		if next < 0 {
-			return limits, nil
+			return limits, slices.Contains(some, true), nil
 		}
 		limit := limits[next]
 		if asked[next] > 0 { // more was left for it than its share: there is no third time
-			limit = MostCandidates
+			limit = most
 		}
 		n, err := ask(next, limit)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		asked[next] = limit
+		asked[next], some[next] = limit, n >= limit // it may have others
 		if n < limit {
-			asked[next] = MostCandidates // there are no more
+			asked[next] = most // there are no more
 		}
-		if n < limit || limit == MostCandidates {
+		if n < limit || limit == most {
 			found[next] = n
 		}
 	}
 }
 
 // divided is from how many candidates sections choose of which so many were found.
-func divided(budget int, shares []float64, found []int) []int {
+func divided(budget int, shares []float64, found []int, r Round) []int {
 	limits := make([]int, len(shares))
 	for i, share := range shares {
-		limits[i] = max(fewCandidates, int(share*float64(budget/usualLine)))
+		limits[i] = max(fewCandidates, int(share*float64(budget/usualLine))) / int(r)
 	}
 	carried := 0
 	for range 2 { // what the last leave over, the first may use
@@ -63,7 +81,7 @@ func divided(budget int, shares []float64, found []int) []int {
 		}
 	}
 	for i := range limits {
-		limits[i] = min(max(1, limits[i]), MostCandidates)
+		limits[i] = min(max(1, limits[i]), MostCandidates/int(r))
 	}
 	return limits
 }

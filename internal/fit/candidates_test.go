@@ -27,7 +27,7 @@ func TestCandidates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make([]int, len(shares))
-			got, err := fit.Candidates(c.budget, shares, func(section, limit int) (int, error) {
+			got, more, err := fit.Candidates(c.budget, shares, fit.All, func(section, limit int) (int, error) {
 				if asked[section]++; limit > fit.MostCandidates {
 					t.Errorf("section %d is asked for %d", section, limit)
 				}

@@ -7,7 +7,7 @@ import "github.com/loci-memory/loci/internal/vector"
 // found does not depend on either.
 const (
 	sketchFrom  = 4096
-	coarseAbove = 25_000
+	coarseAbove = 8_000
 )
 
 // sketch is what a segment keeps of vectors beside them.

@@ -40,6 +40,9 @@ type mapped struct {
 	peaks  map[uint32]peak    // by term; what is removed stays in them
 	heard  map[uint32][]heard // by term; nil: it says no less than the postings
 	hears  int                // of all terms
+
+	packs     map[uint32]*packed // by term, see [mapped.packed]
+	packedNow int                // postings, of all terms
 }
 
 // heard is how often a sequence of a segment says a term.
@@ -106,6 +109,7 @@ func (m *mapped) remove(id loci.ID) {
 		slices.Sort(terms)
 		for _, t := range slices.Compact(terms) {
 			m.lessHolders[t]++
+			m.unpack(t)
 		}
 		m.counts.passages--
 		m.counts.length -= uint64(m.Passages[at].Length)

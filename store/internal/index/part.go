@@ -25,6 +25,7 @@ type part interface {
 	holding(term uint32) int                       // passages alive that hold a term
 	list(term uint32) []posting                    // ascending; the count is 0 where a passage was removed
 	listIn(room *[]posting, term uint32) []posting // the same, good until the next call with that room
+	packed(room *[]posting, term uint32) *packed   // the same in another form; nil: there is none
 	peak(room *[]posting, term uint32) (p peak, noted bool)
 	countTerms(t *targets, passage uint32)
 	// eachHeard calls hear for each sequence of the shard that says a term, as far as the part has it; false: that
@@ -127,6 +128,8 @@ func (s *shard) holding(term uint32) int { return int(s.listed.at(term).holders)
 func (s *shard) list(term uint32) []posting { return s.listed.at(term).postings }
 
 func (s *shard) listIn(_ *[]posting, term uint32) []posting { return s.list(term) }
+
+func (s *shard) packed(*[]posting, uint32) *packed { return nil }
 
 func (s *shard) peak(*[]posting, uint32) (p peak, noted bool) { return p, false }
 

@@ -118,8 +118,11 @@ func (s *search) fewTagged(sh *scoring) bool {
 // heldIn is about how many passages of a part have what is asked for.
 func (a *asked) heldIn(sh *scoring) int {
 	in := &a.in[sh.at]
-	if in.terms == 1 {
+	switch {
+	case in.terms == 1:
 		return sh.holding(in.term)
+	case in.apart:
+		return in.held
 	}
 	return len(in.list)
 }
@@ -197,10 +200,22 @@ func (c *scratch) forget() {
 
 // addScores adds what passages of a part get for one thing; fresh: also to those that have nothing yet.
 func (s *search) addScores(sh *scoring, a *asked, fresh bool) {
-	list := a.listOf(sh)
 	if a.scores == nil {
 		a.scores = new(scoresByCount)
 	}
+	p := a.packedIn(sh)
+	if p == nil {
+		s.addListed(sh, a, a.listOf(sh), fresh)
+		return
+	}
+	s.addPacked(sh, a, p, fresh)
+	s.addListed(sh, a, p.others, fresh)
+	// A passage that has two of the words gets both, which is more than the greater of them: that it has is a guess.
+	s.addListed(sh, a, a.in[sh.at].beside, fresh)
+}
+
+// addListed is addScores of a list.
+func (s *search) addListed(sh *scoring, a *asked, list []posting, fresh bool) {
 	sh.summed = slices.Grow(sh.summed, len(list))
 	room := sh.summed[len(sh.summed):cap(sh.summed)]
 	for len(list) > 0 {

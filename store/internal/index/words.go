@@ -195,14 +195,21 @@ type askedIn struct {
 	terms int       // that stand for it
 	term  uint32    // if it is one
 	more  []uint32  // if they are more: all of them
-	list  []posting // if it is not one
+	list  []posting // if it is not one, unless they are apart
+
+	apart  bool      // term is that of most passages, and the postings of the others lie beside it
+	beside []posting // of the others
+	held   int       // passages that have any of them
 }
 
 // listOf are the postings of what is asked for in a part, good until the next call for it.
 func (a *asked) listOf(sh *scoring) []posting {
 	in := &a.in[sh.at]
-	if in.terms == 1 {
+	switch {
+	case in.terms == 1:
 		return sh.listIn(&sh.room, in.term)
+	case in.apart:
+		in.list, in.apart = union(in.beside, sh.listIn(&sh.room, in.term)), false
 	}
 	return in.list
 }
@@ -234,32 +241,56 @@ func (s *search) findWord(terms []string) asked {
 // findIn is findWord with memory for what is found, by part.
 func (s *search) findIn(in []askedIn, terms []string) asked {
 	a := asked{in: in}
+	var have []uint32
 	for i := range s.parts {
 		sh, in := &s.parts[i], &a.in[i]
+		have = have[:0]
 		for _, term := range terms {
 			if !sh.hasStems() && isStem(term) {
 				continue // mostly: each word of a query may have a dozen
 			}
-			t, ok := sh.findTerm(term)
-			if !ok {
-				continue
+			if t, ok := sh.findTerm(term); ok {
+				have = append(have, t)
 			}
-			switch in.terms++; in.terms {
-			case 1:
-				in.term = t
-				continue
-			case 2:
-				in.more, in.list = []uint32{in.term}, sh.listIn(&sh.room, in.term)
-			}
-			in.more, in.list = append(in.more, t), union(in.list, sh.list(t))
 		}
-		if in.terms == 1 {
-			a.holders += sh.holding(in.term)
+		switch in.terms = len(have); in.terms {
+		case 0:
+		case 1:
+			in.term = have[0]
+		default:
+			in.more = slices.Clone(have)
+			sh.join(in)
 		}
-		a.holders += len(in.list)
+		a.holders += a.heldIn(sh)
 	}
 	return a
 }
+
+// join puts the lists of several terms together. Mostly one of them is a word that many say, and the others are words
+// of other languages that few say: then its list stays as it is, and theirs lie beside it.
+func (sh *scoring) join(in *askedIn) {
+	most := slices.MaxFunc(in.more, func(a, b uint32) int { return cmp.Compare(sh.holding(a), sh.holding(b)) })
+	var beside []posting
+	for _, t := range in.more {
+		if t != most {
+			beside = union(beside, sh.list(t))
+		}
+	}
+	p := sh.packed(&sh.room, most)
+	if p == nil || len(beside)*fewBeside > sh.holding(most) {
+		in.list = union(beside, sh.listIn(&sh.room, most))
+		return
+	}
+	in.term, in.beside, in.apart, in.held = most, beside, true, sh.holding(most)
+	for _, x := range beside {
+		if !p.has(x.Passage) {
+			in.held++
+		}
+	}
+}
+
+// fewBeside is how many times as many passages say the word that has others beside it.
+const fewBeside = 16
 
 // findLists finds what stands in passages that are listed.
 func (s *search) findLists(list func(*scoring) []posting) asked {
