@@ -32,6 +32,7 @@ type Segment struct {
 	blocks  []byte
 	sums    []uint32
 	checked []atomic.Uint64 // by block, a bit
+	codes   checkedWhole
 
 	entries   []Entry         // in blocks, or before them: see format
 	entriesAt int             // where they begin in the blocks; -1: they lie before
@@ -133,8 +134,23 @@ func (s *Segment) Check(b []byte) {
 	}
 }
 
-// CheckEach is Check of pieces of some bytes: of a size, those of some numbers, from 0.
+// A checkedWhole knows when all blocks of some bytes have been looked at.
+type checkedWhole struct {
+	all   atomic.Bool
+	calls atomic.Uint32
+}
+
+// callsUntilCounted is after how many calls it looks whether they have.
+const callsUntilCounted = 64
+
+// CheckEach is Check of rows of Codes, of a size, those of some numbers, from 0.
 func (s *Segment) CheckEach(b []byte, size int, numbers []int32) {
+	if s.codes.all.Load() {
+		return
+	}
+	if s.codes.calls.Add(1)%callsUntilCounted == 0 && s.isChecked(b) {
+		s.codes.all.Store(true)
+	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(s.blocks)))
 	if uint64(base)+uint64(len(b)) > uint64(len(s.blocks)) {
 		for _, i := range numbers {
@@ -149,6 +165,20 @@ func (s *Segment) CheckEach(b []byte, size int, numbers []int32) {
 			s.Check(b[int(i)*size : (int(i)+1)*size])
 		}
 	}
+}
+
+// isChecked reports whether all blocks in which bytes lie have been looked at.
+func (s *Segment) isChecked(b []byte) bool {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(s.blocks)))
+	if len(b) == 0 || uint64(at)+uint64(len(b)) > uint64(len(s.blocks)) {
+		return false
+	}
+	for n := uint(at) / blockBytes; n <= (uint(at)+uint(len(b))-1)/blockBytes; n++ {
+		if s.checked[n/64].Load()>>(n%64)&1 == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // checkBlock looks at a block, and that entries in it refer to nothing outside of the segment: so that who reads one
