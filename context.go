@@ -109,36 +109,28 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	if q.Clean == nil {
 		q.Clean = func(text string) string { return text }
 	}
-	draft := contextDraft{m: m, topic: topic, words: words, clean: q.Clean,
-		block: ContextBlock{Budget: budget, Tokenizer: m.engine.opts.Tokenizer.Name(), At: m.engine.now()}}
-	block, more, err := draft.write(ctx, fit.Half)
-	if err == nil && more && block.Text != "" && 2*block.Tokens < budget && block.Unfit == 0 {
-		block, _, err = draft.write(ctx, fit.All)
+	var p probing
+	begun := ContextBlock{Budget: budget, Tokenizer: m.engine.opts.Tokenizer.Name(), At: m.engine.now()}
+	block, more, err := m.contextFrom(ctx, fit.First, begun, topic, words, &p, q.Clean)
+	if more && err == nil && block.Text != "" && 3*block.Tokens < 2*budget && block.Unfit == 0 {
+		block, _, err = m.contextFrom(ctx, fit.All, begun, topic, words, &p, q.Clean)
 	}
 	return block, err
 }
 
-// A contextDraft is what all rounds of making a context have in common.
-type contextDraft struct {
-	m     *Memory
-	topic RecallQuery
-	words Query
-	p     probing
-	clean func(text string) string
-	block ContextBlock // without what a round adds
-}
-
-// write makes the context of a round. more reports whether there may be candidates beside those that it chose from.
-func (d *contextDraft) write(ctx context.Context, round fit.Round) (block ContextBlock, more bool, err error) {
-	block = d.block
-	o := &d.m.engine.opts
+// contextFrom makes a context from the candidates of a round. more reports whether there may be others.
+func (m *Memory) contextFrom(
+	ctx context.Context, round fit.Round, block ContextBlock, topic RecallQuery, words Query, p *probing,
+	clean func(string) string,
+) (_ ContextBlock, more bool, err error) {
+	o := &m.engine.opts
 	var limits []int
 	found := make([]*sought, len(contextSections))
 	shares := []float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
-	if _, err = d.m.candidates(ctx, d.words, &d.p, func(Probe) (_ []Hit, err error) {
+	if _, err = m.candidates(ctx, words, p, func(Probe) (_ []Hit, err error) {
 		limits, more, err = fit.Candidates(block.Budget, shares, round, func(i, limit int) (n int, err error) {
-			d.topic.Kinds, d.topic.Limit = []Kind{contextSections[i].kind}, limit
-			if found[i], err = d.m.ask(ctx, d.topic, d.words.Mode, block.At, &d.p); err != nil {
+			topic.Kinds, topic.Limit = []Kind{contextSections[i].kind}, limit
+			if found[i], err = m.ask(ctx, topic, words.Mode, block.At, p); err != nil {
 				return 0, err
 			}
 			return len(found[i].hits), nil
@@ -147,7 +139,7 @@ func (d *contextDraft) write(ctx context.Context, round fit.Round) (block Contex
 	}); err != nil {
 		return ContextBlock{}, false, err
 	}
-	best, err := d.m.weigh(ctx, found, &d.p, limits, Page{Core: true})
+	best, err := m.weigh(ctx, found, p, limits, Page{Core: true})
 	if err != nil {
 		return ContextBlock{}, false, err
 	}
@@ -157,7 +149,7 @@ func (d *contextDraft) write(ctx context.Context, round fit.Round) (block Contex
 		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
 		for _, it := range best[i] {
-			line := func() (string, error) { return contextLine(it.record, block.At, d.clean) }
+			line := func() (string, error) { return contextLine(it.record, block.At, clean) }
 			if err := sections[i].Add(it, len(it.record.Text), block.Budget, line); err != nil {
 				return ContextBlock{}, false, err
 			}

@@ -1,6 +1,7 @@
 package loci_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"regexp"
@@ -370,6 +371,58 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 	})
 	if half := len(all) / 2; half == 0 || !slices.Equal(all[:half], all[half:]) {
 		t.Errorf("the stores differ: %q", all)
+	}
+}
+
+// A limiting store notes how many facts by each signal it was asked for.
+type limiting struct {
+	loci.Store
+	limits []int
+}
+
+func (s *limiting) Match(
+	ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int,
+) ([]loci.Hit, error) {
+	if slices.Contains(f.Kinds, loci.KindFact) {
+		s.limits = append(s.limits, limit)
+	}
+	return s.Store.Match(ctx, t, p, f, limit)
+}
+
+// A context looks further where what it found first leaves a third of its room, and nowhere else.
+func TestContextLooksFurtherWhereThereIsRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		query  loci.ContextQuery
+		limits []int
+		least  int // memories that are shown
+	}{
+		"short texts":              {"Zebra", loci.ContextQuery{}, []int{40, 100}, 100},
+		"long ones":                {strings.Repeat("grazing on the wide plain ", 8), loci.ContextQuery{}, []int{40}, 39},
+		"few fit":                  {"Zebra", loci.ContextQuery{MinScore: 0.9999}, []int{40}, 0},
+		"no room for a memory":     {"Zebra", loci.ContextQuery{TokenBudget: new(5)}, []int{36}, 0},
+		"room for a few of them":   {"Zebra", loci.ContextQuery{TokenBudget: new(100)}, []int{36}, 3},
+		"everything was looked at": {"", loci.ContextQuery{TokenBudget: new(200_000)}, []int{40}, 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &limiting{Store: locitest.OpenMemory()}
+			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
+				Tokenizer: o200k, Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
+			texts := 300
+			if c.text == "" {
+				texts = 30
+			}
+			for i := range texts {
+				locitest.Save(t, m, fmt.Sprintf("%s zebra%d %d", c.text, i, i*i))
+			}
+			c.query.Prompt = "zebra7 and zebra9"
+			contextOf(t, m, c.query) // the first one finds out which vectors there are
+			s.limits = nil
+			if b := contextOf(t, m, c.query); !slices.Equal(s.limits, c.limits) || len(b.Shown) < c.least {
+				t.Errorf("asked for %v, want %v; %d are shown in %d tokens of %d, %d do not fit",
+					s.limits, c.limits, len(b.Shown), b.Tokens, b.Budget, b.Unfit)
+			}
+		})
 	}
 }
 

@@ -14,25 +14,34 @@ const (
 	fewCandidates = 30 // with any budget: some are too long, and what matters more may be further behind
 )
 
-// A Round says how many candidates a text chooses from.
+// A Round says from how many candidates a text is made.
 type Round int
 
-// What is best by words is mostly not best by similarity, too, so that half as many by each signal make about as many
-// lines as there is room for. Where they leave much room, another round has as many lines by each.
+// What is best by words is mostly not best by similarity, too, and most lines are longer than the usual one is taken to
+// be: two fifths as many by each signal as there could be lines mostly fill the room. Where they do not, another round
+// takes as many by each.
 const (
-	Half Round = 2
-	All  Round = 1
+	First Round = iota
+	All
 )
 
+// of is how many of n candidates a round takes.
+func (r Round) of(n int) int {
+	if r == First {
+		return n * 2 / 5
+	}
+	return n
+}
+
 // Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
-// section chooses: as many as there could be lines in its share of a budget of tokens, or half of them. ask looks for a
-// section's best by each signal, so many at most, and says how many it found. What a section has too few candidates for
-// passes on, as room does. more reports whether a section may have others. To look for a candidate and to read it costs
-// most of what a text costs.
+// section chooses: as many as a round takes of the lines that there could be in its share of a budget of tokens. ask
+// looks for a section's best by each signal, so many at most, and says how many it found. What a section has too few
+// candidates for passes on, as room does. more reports whether a section may have others. To look for a candidate and to
+// read it costs most of what a text costs.
 func Candidates(
 	budget int, shares []float64, r Round, ask func(section, limit int) (found int, err error),
 ) (limits []int, more bool, err error) {
-	most := MostCandidates / int(r)
+	most := r.of(MostCandidates)
 	asked, found, some := make([]int, len(shares)), make([]int, len(shares)), make([]bool, len(shares))
 	for i := range found {
 		found[i] = math.MaxInt / 2 // enough
@@ -70,7 +79,7 @@ func Candidates(
 func divided(budget int, shares []float64, found []int, r Round) []int {
 	limits := make([]int, len(shares))
 	for i, share := range shares {
-		limits[i] = max(fewCandidates, int(share*float64(budget/usualLine))) / int(r)
+		limits[i] = r.of(max(fewCandidates, int(share*float64(budget/usualLine))))
 	}
 	carried := 0
 	for range 2 { // what the last leave over, the first may use
@@ -81,7 +90,7 @@ func divided(budget int, shares []float64, found []int, r Round) []int {
 		}
 	}
 	for i := range limits {
-		limits[i] = min(max(1, limits[i]), MostCandidates/int(r))
+		limits[i] = min(max(1, limits[i]), r.of(MostCandidates))
 	}
 	return limits
 }

@@ -15,29 +15,33 @@ func TestCandidates(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget      int
 		found, want []int
+		half        []int   // the first round
+		more        [2]bool // may there be, by round
 	}{
-		"by their shares":            {3000, []int{200, 200, 200}, []int{75, 45, 30}},
-		"a small budget":             {300, []int{200, 200, 200}, []int{30, 30, 30}},
-		"no budget":                  {0, []int{200, 200, 200}, []int{30, 30, 30}},
-		"a large budget":             {200_000, []int{200, 200, 200}, []int{100, 100, 100}},
-		"what is unused passes on":   {3000, []int{40, 200, 200}, []int{40, 80, 30}},
-		"and back":                   {3000, []int{200, 30, 20}, []int{100, 30, 20}},
-		"to the first that has some": {2000, []int{60, 30, 10}, []int{60, 30, 10}},
-		"nothing found":              {3000, []int{0, 0, 0}, []int{1, 1, 1}},
+		"by their shares":            {3000, []int{200, 200, 200}, []int{75, 45, 30}, []int{30, 18, 12}, [2]bool{true, true}},
+		"a small budget":             {300, []int{200, 200, 200}, []int{30, 30, 30}, []int{12, 12, 12}, [2]bool{true, true}},
+		"no budget":                  {0, []int{200, 200, 200}, []int{30, 30, 30}, []int{12, 12, 12}, [2]bool{true, true}},
+		"a large budget":             {200_000, []int{200, 200, 200}, []int{100, 100, 100}, []int{40, 40, 40}, [2]bool{true, true}},
+		"what is unused passes on":   {3000, []int{40, 200, 200}, []int{40, 80, 30}, []int{30, 18, 12}, [2]bool{true, true}},
+		"and back":                   {3000, []int{200, 30, 20}, []int{100, 30, 20}, []int{30, 18, 12}, [2]bool{true, true}},
+		"to the first that has some": {2000, []int{60, 30, 10}, []int{60, 30, 10}, []int{22, 12, 10}, [2]bool{true, false}},
+		"nothing found":              {3000, []int{0, 0, 0}, []int{1, 1, 1}, []int{1, 1, 1}, [2]bool{false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := make([]int, len(shares))
-			got, more, err := fit.Candidates(c.budget, shares, fit.All, func(section, limit int) (int, error) {
-				if asked[section]++; limit > fit.MostCandidates {
-					t.Errorf("section %d is asked for %d", section, limit)
+			for n, round := range []fit.Round{fit.First, fit.All} {
+				asked, most := make([]int, len(shares)), fit.MostOf(round)
+				got, more, err := fit.Candidates(c.budget, shares, round, func(section, limit int) (int, error) {
+					if asked[section]++; limit > most {
+						t.Errorf("round %d: section %d is asked for %d", n, section, limit)
+					}
+					return min(c.found[section], 2*limit), nil // by words and by vectors
+				})
+				if want := [][]int{c.half, c.want}[n]; err != nil || !slices.Equal(got, want) || more != c.more[n] {
+					t.Errorf("round %d: %v, want %v, more: %v, %v", n, got, want, more, err)
 				}
-				return min(c.found[section], 2*limit), nil // by words and by vectors
-			})
-			if err != nil || !slices.Equal(got, c.want) {
-				t.Errorf("%v, want %v, %v", got, c.want, err)
-			}
-			if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 {
-				t.Errorf("sections are asked for %v times", asked)
+				if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 {
+					t.Errorf("round %d: sections are asked for %v times", n, asked)
+				}
 			}
 		})
 	}
@@ -56,30 +60,34 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 			}
 		}
 		budget := rng.IntN(1 << rng.IntN(15))
-		most := make([]int, n)
+		most, others := make([]int, n), false
+		asked, round := make([]int, n), []fit.Round{fit.First, fit.All}[rng.IntN(2)]
 		for i := range n {
-			most[i] = min(words[i], fit.MostCandidates) + min(vectors[i], fit.MostCandidates)
+			most[i] = min(words[i], fit.MostOf(round)) + min(vectors[i], fit.MostOf(round))
 		}
-		asked := make([]int, n)
-		got, err := fit.Candidates(budget, shares, func(section, limit int) (int, error) {
+		got, more, err := fit.Candidates(budget, shares, round, func(section, limit int) (int, error) {
 			asked[section] = limit
 			return min(words[section], limit) + min(vectors[section], limit), nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := fit.Divided(budget, shares, most); !slices.Equal(got, want) {
+		if want := fit.Divided(budget, shares, most, round); !slices.Equal(got, want) {
 			t.Fatalf("budget %d, shares %v, found %v: %v, want %v", budget, shares, most, got, want)
 		}
 		for i, limit := range got {
+			others = others || max(words[i], vectors[i]) > asked[i]
 			if limit > asked[i] && most[i] > asked[i] {
 				t.Fatalf("section %d chooses from %d of %d asked for", i, limit, asked[i])
 			}
 		}
+		if others && !more {
+			t.Fatalf("budget %d, words %v, vectors %v, asked for %v: there are others", budget, words, vectors, asked)
+		}
 	}
 	failed := errors.New("no store")
 	fails := func(int, int) (int, error) { return 0, failed }
-	if _, err := fit.Candidates(3000, []float64{1}, fails); !errors.Is(err, failed) {
+	if _, _, err := fit.Candidates(3000, []float64{1}, fit.First, fails); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 }

@@ -41,7 +41,7 @@ type mapped struct {
 	heard  map[uint32][]heard // by term; nil: it says no less than the postings
 	hears  int                // of all terms
 
-	packs     map[uint32]*packed // by term, see [mapped.packed]
+	packs     map[uint32]*packed // by term
 	packedNow int                // postings, of all terms
 }
 

@@ -6,55 +6,58 @@ import (
 	"unsafe"
 )
 
-// Lists of words that many passages hold are read again and again, and to decode one takes longer than all that is
-// done with it. So what of a segment was read lately is kept in a form that scores are added from at once: the passage
-// in the upper three bytes, and below it what decides the score, how often the word stands there and how many words
-// the passage has.
-const (
-	packedShift   = 8
-	packedWords   = len(scoresByCount{}[0]) // passages of fewer words than these
-	packedCounts  = len(scoresByCount{})    // where the word stands up to so many times
-	mostPassages  = 1 << (32 - packedShift)
-	packedMost    = 8 // postings kept of a segment, for each of its passages
-	packedAtLeast = notedFrom
-)
-
-// A packed is the list of a term.
+// A packed list is that of a term that many passages of a segment hold, as it was read lately, in a form that scores are
+// added from at once: to decode it took longer than all that is done with it (docs/adr/0196). Each number is a passage,
+// and in its lowest byte what decides the score: how often the term stands there, and how many words the passage has.
 type packed struct {
 	list   []uint32
-	counts [packedCounts]bool // what is in the list
-	others []posting          // what has no place there
+	counts [packedCounts]bool // that are in it, from 1
+	others []posting          // for which the lowest byte is too small
 }
+
+// What fits into the lowest byte, by which scoresByCount are numbered.
+const (
+	packedCounts = len(scoresByCount{})
+	packedWords  = len(scoresByCount{}[0])
+	packedBits   = 8
+
+	mostPacked = 1 << (32 - packedBits) // passages of a segment
+)
+
+// keptPacked bounds the lists that are kept of a segment, in postings for each of its passages. Texts have some ten
+// times as many words, of which few are asked for again and again.
+const keptPacked = 8
 
 // pack makes a packed list.
 func pack(list []posting, passages []passage) *packed {
 	p := &packed{list: make([]uint32, 0, len(list))}
 	for _, x := range list {
 		length := passages[x.Passage].Length
-		switch {
-		case x.Count == 0:
-		case int(x.Count) > packedCounts || int(length) >= packedWords:
+		if x.Count == 0 || x.Count > uint32(packedCounts) || length >= uint32(packedWords) {
 			p.others = append(p.others, x)
-		default:
-			p.counts[x.Count-1] = true
-			p.list = append(p.list, x.Passage<<packedShift|(x.Count-1)*uint32(packedWords)|length)
+			continue
 		}
+		p.counts[x.Count-1] = true
+		p.list = append(p.list, x.Passage<<packedBits|(x.Count-1)*uint32(packedWords)|length)
 	}
 	return p
 }
 
+func (p *packed) len() int { return len(p.list) + len(p.others) }
+
 // has reports whether a passage is in the list.
 func (p *packed) has(passage uint32) bool {
-	_, in := slices.BinarySearchFunc(p.list, passage, func(x, n uint32) int { return cmp.Compare(x>>packedShift, n) })
-	if !in {
-		_, in = slices.BinarySearchFunc(p.others, passage, func(x posting, n uint32) int { return cmp.Compare(x.Passage, n) })
+	behind := func(x, passage uint32) int { return cmp.Compare(x>>packedBits, passage) }
+	if _, there := slices.BinarySearchFunc(p.list, passage, behind); there {
+		return true
 	}
-	return in
+	other := func(x posting, passage uint32) int { return cmp.Compare(x.Passage, passage) }
+	_, there := slices.BinarySearchFunc(p.others, passage, other)
+	return there
 }
 
-// packed returns the list of a term in that form; nil: it has none.
 func (m *mapped) packed(room *[]posting, term uint32) *packed {
-	if m.Holders[term] < packedAtLeast || len(m.Passages) > mostPassages {
+	if m.Holders[term] < notedFrom || len(m.Passages) > mostPacked {
 		return nil
 	}
 	m.noting.Lock()
@@ -63,18 +66,24 @@ func (m *mapped) packed(room *[]posting, term uint32) *packed {
 		return p
 	}
 	p := pack(m.listIn(room, term), m.Passages)
-	if n := len(p.list) + len(p.others); m.packs == nil || m.packedNow+n > packedMost*len(m.Passages) {
-		m.packs, m.packedNow = map[uint32]*packed{}, 0
+	for other := range m.packs { // in no order
+		if m.packedNow+p.len() <= keptPacked*len(m.Passages) {
+			break
+		}
+		m.unpack(other)
+	}
+	if m.packs == nil {
+		m.packs = map[uint32]*packed{}
 	}
 	m.packs[term] = p
-	m.packedNow += len(p.list) + len(p.others)
+	m.packedNow += p.len()
 	return p
 }
 
-// unpack lets go of the list of a term, as a passage of it is removed.
+// unpack lets go of the list of a term: a passage of it is removed, or others have its room.
 func (m *mapped) unpack(term uint32) {
 	if p := m.packs[term]; p != nil {
-		m.packedNow -= len(p.list) + len(p.others)
+		m.packedNow -= p.len()
 		delete(m.packs, term)
 	}
 }
@@ -99,22 +108,22 @@ func (s *search) addPacked(sh *scoring, a *asked, p *packed, fresh bool) {
 		return
 	}
 	sh.summed = slices.Grow(sh.summed, len(p.list))
-	room := sh.summed[len(sh.summed):cap(sh.summed)]
-	sh.summed = sh.summed[:len(sh.summed)+a.scores.addPackedFresh(p.list, sh.sums, room)]
+	had, room := len(sh.summed), sh.summed[len(sh.summed):cap(sh.summed)]
+	sh.summed = sh.summed[:had+a.scores.addPackedFresh(p.list, sh.sums, room)]
 }
 
-// inOne are all of them, by what is below the passage in a packed list.
-func (c *scoresByCount) inOne() *[packedCounts * packedWords]float32 {
+// byLowest are the scores by the lowest byte of a packed list.
+func (c *scoresByCount) byLowest() *[1 << packedBits]float32 {
 	return (*[packedCounts * packedWords]float32)(unsafe.Pointer(c))
 }
 
-// addPacked is add of a packed list.
+// addPacked is add of a packed list. Inlined, it would work in memory.
 //
 //go:noinline
 func (c *scoresByCount) addPacked(list []uint32, sums []float32) {
-	scores := c.inOne()
+	scores := c.byLowest()
 	for _, x := range list {
-		if sum := &sums[x>>packedShift]; *sum != 0 {
+		if sum := &sums[x>>packedBits]; *sum != 0 {
 			*sum += scores[uint8(x)]
 		}
 	}
@@ -124,11 +133,11 @@ func (c *scoresByCount) addPacked(list []uint32, sums []float32) {
 //
 //go:noinline
 func (c *scoresByCount) addPackedFresh(list []uint32, sums []float32, room []uint32) (k int) {
-	scores := c.inOne()
+	scores := c.byLowest()
 	for _, x := range list {
-		sum := &sums[x>>packedShift]
+		sum := &sums[x>>packedBits]
 		if *sum == 0 {
-			room[k] = x >> packedShift
+			room[k] = x >> packedBits
 			k++
 		}
 		*sum += scores[uint8(x)]

@@ -25,7 +25,7 @@ type part interface {
 	holding(term uint32) int                       // passages alive that hold a term
 	list(term uint32) []posting                    // ascending; the count is 0 where a passage was removed
 	listIn(room *[]posting, term uint32) []posting // the same, good until the next call with that room
-	packed(room *[]posting, term uint32) *packed   // the same in another form; nil: there is none
+	packed(room *[]posting, term uint32) *packed   // for a term that many passages hold; nil: read the list
 	peak(room *[]posting, term uint32) (p peak, noted bool)
 	countTerms(t *targets, passage uint32)
 	// eachHeard calls hear for each sequence of the shard that says a term, as far as the part has it; false: that

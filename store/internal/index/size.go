@@ -17,6 +17,7 @@ var (
 const (
 	tokenBytes    = 4
 	postingBytes  = 10
+	packedBytes   = 4
 	termBytes     = 112 // its name, list and place in the map
 	memberBytes   = 36
 	sequenceBytes = 48
@@ -46,6 +47,9 @@ type Heaped interface{ HeapBytes() int64 }
 // in memory or not.
 func (m *mapped) bytes() int64 {
 	n := int64(len(m.dead))*8 + int64(len(m.numbers))*sequenceBytes + int64(m.gone)*64
+	if len(m.Passages) >= notedFrom {
+		n += int64(len(m.Passages)) * keptPacked * packedBytes // the most that searches may keep
+	}
 	if k, ok := m.keeper.(Heaped); ok {
 		n += k.HeapBytes()
 	}

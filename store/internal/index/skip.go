@@ -179,15 +179,17 @@ func (s *search) touch(
 
 // prune forgets the passages that cannot get least.
 func (c *scratch) prune(rest, least float64) {
-	kept := c.summed[:0]
-	for _, n := range c.summed {
-		if float64(c.sums[n])*(1+slack)+rest < least {
-			c.sums[n] = 0
-		} else {
-			kept = append(kept, n)
+	enough := math.Nextafter32(float32((least-rest)/(1+slack)), float32(math.Inf(-1)))
+	sums, summed, kept := c.sums, c.summed, 0
+	for _, n := range summed {
+		if sums[n] < enough {
+			sums[n] = 0
+			continue
 		}
+		summed[kept] = n
+		kept++
 	}
-	c.summed = kept
+	c.summed = summed[:kept]
 }
 
 // forget makes all sums zero.
