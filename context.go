@@ -128,12 +128,13 @@ func (m *Memory) contextFrom(
 	found := make([]*sought, len(contextSections))
 	shares := []float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
 	if _, err = m.candidates(ctx, words, p, func(Probe) (_ []Hit, err error) {
-		limits, more, err = fit.Candidates(block.Budget, shares, round, func(i, limit int) (n int, err error) {
+		limits, more, err = fit.Candidates(block.Budget, shares, round, func(i, limit int) (n int, few bool, err error) {
 			topic.Kinds, topic.Limit = []Kind{contextSections[i].kind}, limit
 			if found[i], err = m.ask(ctx, topic, words.Mode, block.At, p); err != nil {
-				return 0, err
+				return 0, false, err
 			}
-			return len(found[i].hits), nil
+			hits := found[i].hits
+			return len(hits), len(hits) == 0 || hits[0].Many < 1, nil
 		})
 		return nil, err
 	}); err != nil {

@@ -374,9 +374,10 @@ func TestContextIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// A limiting store notes how many facts by each signal it was asked for.
+// A limiting store notes how many facts by each signal it was asked for. many is what it says of how many there are.
 type limiting struct {
 	loci.Store
+	many   float64
 	limits []int
 }
 
@@ -386,26 +387,36 @@ func (s *limiting) Match(
 	if slices.Contains(f.Kinds, loci.KindFact) {
 		s.limits = append(s.limits, limit)
 	}
-	return s.Store.Match(ctx, t, p, f, limit)
+	hits, err := s.Store.Match(ctx, t, p, f, limit)
+	for i := range hits {
+		hits[i].Many = s.many
+	}
+	return hits, err
 }
 
-// A context looks further where what it found first leaves a third of its room, and nowhere else.
+// A context of many memories looks further where what it found first leaves a third of its room, and nowhere else. Of few
+// it takes all at once.
 func TestContextLooksFurtherWhereThereIsRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
 		query  loci.ContextQuery
 		limits []int
-		least  int // memories that are shown
+		least  int  // memories that are shown
+		few    bool // memories there are
 	}{
-		"short texts":              {"Zebra", loci.ContextQuery{}, []int{40, 100}, 100},
-		"long ones":                {strings.Repeat("grazing on the wide plain ", 8), loci.ContextQuery{}, []int{40}, 39},
-		"few fit":                  {"Zebra", loci.ContextQuery{MinScore: 0.9999}, []int{40}, 0},
-		"no room for a memory":     {"Zebra", loci.ContextQuery{TokenBudget: new(5)}, []int{36}, 0},
-		"room for a few of them":   {"Zebra", loci.ContextQuery{TokenBudget: new(100)}, []int{36}, 3},
-		"everything was looked at": {"", loci.ContextQuery{TokenBudget: new(200_000)}, []int{40}, 30},
+		"short texts":              {"Zebra", loci.ContextQuery{}, []int{40, 100}, 100, false},
+		"long ones":                {strings.Repeat("grazing on the wide plain ", 8), loci.ContextQuery{}, []int{40}, 39, false},
+		"few fit":                  {"Zebra", loci.ContextQuery{MinScore: 0.9999}, []int{40}, 0, false},
+		"no room for a memory":     {"Zebra", loci.ContextQuery{TokenBudget: new(5)}, []int{40}, 0, false},
+		"room for a few of them":   {"Zebra", loci.ContextQuery{TokenBudget: new(100)}, []int{40}, 3, false},
+		"everything was looked at": {"", loci.ContextQuery{TokenBudget: new(200_000)}, []int{40}, 30, false},
+		"few memories":             {strings.Repeat("grazing on the wide plain ", 8), loci.ContextQuery{}, []int{40, 100}, 40, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &limiting{Store: locitest.OpenMemory()}
+			s := &limiting{Store: locitest.OpenMemory(), many: 1}
+			if c.few {
+				s.many = 0.99
+			}
 			m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{
 				Tokenizer: o200k, Embedder: &locitest.WordEmbedder{Name: "w"}}), "u")
 			texts := 300

@@ -33,21 +33,23 @@ func (r Round) of(n int) int {
 	return n
 }
 
+// An Asker looks for the best of a section by each signal, so many at most, and says how many it found. few: they are
+// of few memories, from all of which it takes little to choose.
+type Asker func(section, limit int) (found int, few bool, err error)
+
 // Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
-// section chooses: as many as a round takes of the lines that there could be in its share of a budget of tokens. ask
-// looks for a section's best by each signal, so many at most, and says how many it found. What a section has too few
-// candidates for passes on, as room does. more reports whether a section may have others. To look for a candidate and to
-// read it costs most of what a text costs.
-func Candidates(
-	budget int, shares []float64, r Round, ask func(section, limit int) (found int, err error),
-) (limits []int, more bool, err error) {
-	most := r.of(MostCandidates)
-	asked, found, some := make([]int, len(shares)), make([]int, len(shares)), make([]bool, len(shares))
+// section chooses: as many as a round takes of the lines that there could be in its share of a budget of tokens. A
+// section of few memories takes as many as in the last round. What a section has too few candidates for passes on, as
+// room does. more reports whether another round may have others. To look for a candidate and to read it costs most of
+// what a text costs.
+func Candidates(budget int, shares []float64, r Round, ask Asker) (limits []int, more bool, err error) {
+	rounds, others := slices.Repeat([]Round{r}, len(shares)), make([]bool, len(shares))
+	asked, found := make([]int, len(shares)), make([]int, len(shares))
 	for i := range found {
 		found[i] = math.MaxInt / 2 // enough
 	}
 	for {
-		limits = divided(budget, shares, found, r)
+		limits = divided(budget, shares, found, rounds)
 		next := -1
 		for i, limit := range limits { // from the last, so that the first, mostly the largest, is asked for once
 			if limit > asked[i] {
@@ -55,31 +57,36 @@ func Candidates(
 			}
 		}
 		if next < 0 {
-			return limits, slices.Contains(some, true), nil
+			return limits, slices.Contains(others, true), nil
 		}
 		limit := limits[next]
 		if asked[next] > 0 { // more was left for it than its share: there is no third time
-			limit = most
+			limit = rounds[next].of(MostCandidates)
 		}
-		n, err := ask(next, limit)
+		n, few, err := ask(next, limit)
 		if err != nil {
 			return nil, false, err
 		}
-		asked[next], some[next] = limit, n >= limit // it may have others
+		asked[next] = limit
+		if few {
+			rounds[next] = All
+		}
+		most := rounds[next].of(MostCandidates)
 		if n < limit {
-			asked[next] = most // there are no more
+			asked[next] = MostCandidates // there are no more
 		}
 		if n < limit || limit == most {
 			found[next] = n
 		}
+		others[next] = n >= limit && rounds[next] == First
 	}
 }
 
 // divided is from how many candidates sections choose of which so many were found.
-func divided(budget int, shares []float64, found []int, r Round) []int {
+func divided(budget int, shares []float64, found []int, rounds []Round) []int {
 	limits := make([]int, len(shares))
 	for i, share := range shares {
-		limits[i] = r.of(max(fewCandidates, int(share*float64(budget/usualLine))))
+		limits[i] = rounds[i].of(max(fewCandidates, int(share*float64(budget/usualLine))))
 	}
 	carried := 0
 	for range 2 { // what the last leave over, the first may use
@@ -90,7 +97,7 @@ func divided(budget int, shares []float64, found []int, r Round) []int {
 		}
 	}
 	for i := range limits {
-		limits[i] = min(max(1, limits[i]), r.of(MostCandidates))
+		limits[i] = min(max(1, limits[i]), rounds[i].of(MostCandidates))
 	}
 	return limits
 }

@@ -15,31 +15,32 @@ func TestCandidates(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget      int
 		found, want []int
-		half        []int   // the first round
-		more        [2]bool // may there be, by round
+		first       []int // in the first round
+		more        bool  // may there be, behind it
 	}{
-		"by their shares":            {3000, []int{200, 200, 200}, []int{75, 45, 30}, []int{30, 18, 12}, [2]bool{true, true}},
-		"a small budget":             {300, []int{200, 200, 200}, []int{30, 30, 30}, []int{12, 12, 12}, [2]bool{true, true}},
-		"no budget":                  {0, []int{200, 200, 200}, []int{30, 30, 30}, []int{12, 12, 12}, [2]bool{true, true}},
-		"a large budget":             {200_000, []int{200, 200, 200}, []int{100, 100, 100}, []int{40, 40, 40}, [2]bool{true, true}},
-		"what is unused passes on":   {3000, []int{40, 200, 200}, []int{40, 80, 30}, []int{30, 18, 12}, [2]bool{true, true}},
-		"and back":                   {3000, []int{200, 30, 20}, []int{100, 30, 20}, []int{30, 18, 12}, [2]bool{true, true}},
-		"to the first that has some": {2000, []int{60, 30, 10}, []int{60, 30, 10}, []int{22, 12, 10}, [2]bool{true, false}},
-		"nothing found":              {3000, []int{0, 0, 0}, []int{1, 1, 1}, []int{1, 1, 1}, [2]bool{false, false}},
+		"by their shares":            {3000, []int{200, 200, 200}, []int{75, 45, 30}, []int{30, 18, 12}, true},
+		"a small budget":             {300, []int{200, 200, 200}, []int{30, 30, 30}, []int{12, 12, 12}, true},
+		"no budget":                  {0, []int{200, 200, 200}, []int{30, 30, 30}, []int{12, 12, 12}, true},
+		"a large budget":             {200_000, []int{200, 200, 200}, []int{100, 100, 100}, []int{40, 40, 40}, true},
+		"what is unused passes on":   {3000, []int{40, 200, 200}, []int{40, 80, 30}, []int{30, 18, 12}, true},
+		"and back":                   {3000, []int{200, 30, 20}, []int{100, 30, 20}, []int{30, 18, 12}, true},
+		"to the first that has some": {2000, []int{60, 30, 10}, []int{60, 30, 10}, []int{22, 12, 10}, true},
+		"nothing found":              {3000, []int{0, 0, 0}, []int{1, 1, 1}, []int{1, 1, 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for n, round := range []fit.Round{fit.First, fit.All} {
-				asked, most := make([]int, len(shares)), fit.MostOf(round)
-				got, more, err := fit.Candidates(c.budget, shares, round, func(section, limit int) (int, error) {
-					if asked[section]++; limit > most {
+			for n, round := range []fit.Round{fit.First, fit.All, fit.First} {
+				asked, few := make([]int, len(shares)), n == 2
+				got, more, err := fit.Candidates(c.budget, shares, round, func(section, limit int) (int, bool, error) {
+					if asked[section]++; limit > fit.MostOf(round) && !few {
 						t.Errorf("round %d: section %d is asked for %d", n, section, limit)
 					}
-					return min(c.found[section], 2*limit), nil // by words and by vectors
+					return min(c.found[section], 2*limit), few, nil // by words and by vectors
 				})
-				if want := [][]int{c.half, c.want}[n]; err != nil || !slices.Equal(got, want) || more != c.more[n] {
+				want := [][]int{c.first, c.want, c.want}[n]
+				if err != nil || !slices.Equal(got, want) || more != (n == 0 && c.more) {
 					t.Errorf("round %d: %v, want %v, more: %v, %v", n, got, want, more, err)
 				}
-				if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 {
+				if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 && !few {
 					t.Errorf("round %d: sections are asked for %v times", n, asked)
 				}
 			}
@@ -60,33 +61,37 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 			}
 		}
 		budget := rng.IntN(1 << rng.IntN(15))
-		most, others := make([]int, n), false
+		most, others, few := make([]int, n), false, make([]bool, n)
 		asked, round := make([]int, n), []fit.Round{fit.First, fit.All}[rng.IntN(2)]
+		rounds := slices.Repeat([]fit.Round{round}, n)
 		for i := range n {
-			most[i] = min(words[i], fit.MostOf(round)) + min(vectors[i], fit.MostOf(round))
+			if few[i] = rng.IntN(3) == 0; few[i] {
+				rounds[i] = fit.All
+			}
+			most[i] = min(words[i], fit.MostOf(rounds[i])) + min(vectors[i], fit.MostOf(rounds[i]))
 		}
-		got, more, err := fit.Candidates(budget, shares, round, func(section, limit int) (int, error) {
+		got, more, err := fit.Candidates(budget, shares, round, func(section, limit int) (int, bool, error) {
 			asked[section] = limit
-			return min(words[section], limit) + min(vectors[section], limit), nil
+			return min(words[section], limit) + min(vectors[section], limit), few[section], nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := fit.Divided(budget, shares, most, round); !slices.Equal(got, want) {
-			t.Fatalf("budget %d, shares %v, found %v: %v, want %v", budget, shares, most, got, want)
+		if want := fit.Divided(budget, shares, most, rounds); !slices.Equal(got, want) {
+			t.Fatalf("budget %d, shares %v, found %v, few %v: %v, want %v", budget, shares, most, few, got, want)
 		}
 		for i, limit := range got {
-			others = others || max(words[i], vectors[i]) > asked[i]
+			others = others || rounds[i] == fit.First && max(words[i], vectors[i]) > asked[i]
 			if limit > asked[i] && most[i] > asked[i] {
 				t.Fatalf("section %d chooses from %d of %d asked for", i, limit, asked[i])
 			}
 		}
-		if others && !more {
-			t.Fatalf("budget %d, words %v, vectors %v, asked for %v: there are others", budget, words, vectors, asked)
+		if others && !more || more && round == fit.All {
+			t.Fatalf("budget %d, words %v, vectors %v, few %v, asked for %v: more: %v", budget, words, vectors, few, asked, more)
 		}
 	}
 	failed := errors.New("no store")
-	fails := func(int, int) (int, error) { return 0, failed }
+	fails := func(int, int) (int, bool, error) { return 0, false, failed }
 	if _, _, err := fit.Candidates(3000, []float64{1}, fit.First, fails); !errors.Is(err, failed) {
 		t.Error(err)
 	}
