@@ -125,17 +125,24 @@ func (m *Memory) contextFrom(
 ) (_ ContextBlock, more bool, err error) {
 	o := &m.engine.opts
 	var limits []int
+	var all [len(contextSections)]bool // candidates are taken
 	found := make([]*sought, len(contextSections))
 	shares := []float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
 	if _, err = m.candidates(ctx, words, p, func(Probe) (_ []Hit, err error) {
-		limits, more, err = fit.Candidates(block.Budget, shares, round, func(i, limit int) (n int, few bool, err error) {
-			topic.Kinds, topic.Limit = []Kind{contextSections[i].kind}, limit
+		asker := func(i, limit, wide int) (n int, few bool, err error) {
+			topic.Kinds, topic.Limit, p.Few = []Kind{contextSections[i].kind}, limit, wide
 			if found[i], err = m.ask(ctx, topic, words.Mode, block.At, p); err != nil {
 				return 0, false, err
 			}
 			hits := found[i].hits
-			return len(hits), len(hits) == 0 || hits[0].Many < 1, nil
-		})
+			if few = len(hits) == 0 || hits[0].Many < 1; few {
+				found[i].query.Limit = wide
+			}
+			all[i] = few || round == fit.All
+			return len(hits), few, nil
+		}
+		limits, more, err = fit.Candidates(block.Budget, shares, round, asker)
+		p.Few = 0
 		return nil, err
 	}); err != nil {
 		return ContextBlock{}, false, err
@@ -149,6 +156,9 @@ func (m *Memory) contextFrom(
 		block.Unfit, block.Weights = block.Unfit+f.result.Unfit, f.result.Weights
 		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
+		if all[i] { // twice as many as could be lines
+			best[i] = best[i][:min(len(best[i]), limits[i])]
+		}
 		for _, it := range best[i] {
 			line := func() (string, error) { return contextLine(it.record, block.At, clean) }
 			if err := sections[i].Add(it, len(it.record.Text), block.Budget, line); err != nil {

@@ -379,17 +379,26 @@ type limiting struct {
 	loci.Store
 	many   float64
 	limits []int
+	stale  bool // the best fact of the next question changes before it is read
 }
 
 func (s *limiting) Match(
 	ctx context.Context, t loci.Tenant, p loci.Probe, f loci.Filter, limit int,
 ) ([]loci.Hit, error) {
 	if slices.Contains(f.Kinds, loci.KindFact) {
+		if p.Few > 0 && s.many < 1 {
+			limit = p.Few
+		}
 		s.limits = append(s.limits, limit)
 	}
+	p.Few = 0
 	hits, err := s.Store.Match(ctx, t, p, f, limit)
 	for i := range hits {
 		hits[i].Many = s.many
+	}
+	if s.stale && len(hits) > 0 {
+		hits[0].Version++
+		s.stale = false
 	}
 	return hits, err
 }
@@ -410,7 +419,7 @@ func TestContextLooksFurtherWhereThereIsRoom(t *testing.T) {
 		"no room for a memory":     {"Zebra", loci.ContextQuery{TokenBudget: new(5)}, []int{40}, 0, false},
 		"room for a few of them":   {"Zebra", loci.ContextQuery{TokenBudget: new(100)}, []int{40}, 3, false},
 		"everything was looked at": {"", loci.ContextQuery{TokenBudget: new(200_000)}, []int{40}, 30, false},
-		"few memories":             {strings.Repeat("grazing on the wide plain ", 8), loci.ContextQuery{}, []int{40, 100}, 40, true},
+		"few memories":             {strings.Repeat("grazing on the wide plain ", 8), loci.ContextQuery{}, []int{100}, 50, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &limiting{Store: locitest.OpenMemory(), many: 1}
@@ -427,13 +436,33 @@ func TestContextLooksFurtherWhereThereIsRoom(t *testing.T) {
 				locitest.Save(t, m, fmt.Sprintf("%s zebra%d %d", c.text, i, i*i))
 			}
 			c.query.Prompt = "zebra7 and zebra9"
+			if c.few {
+				c.query.Prompt += " on the plain"
+			}
 			contextOf(t, m, c.query) // the first one finds out which vectors there are
 			s.limits = nil
-			if b := contextOf(t, m, c.query); !slices.Equal(s.limits, c.limits) || len(b.Shown) < c.least {
+			b := contextOf(t, m, c.query)
+			all := len(b.Shown) + len(b.Omitted)
+			if !slices.Equal(s.limits, c.limits) || len(b.Shown) < c.least || c.few && all != 100 {
 				t.Errorf("asked for %v, want %v; %d are shown in %d tokens of %d, %d do not fit",
 					s.limits, c.limits, len(b.Shown), b.Tokens, b.Budget, b.Unfit)
 			}
 		})
+	}
+}
+
+// Where a memory changes before it is read, the section is asked again for as many.
+func TestAContextAsksAgainForAsMany(t *testing.T) {
+	for many, want := range map[float64][]int{1: {40, 40}, 0: {100, 100}} {
+		s := &limiting{Store: locitest.OpenMemory(), many: many}
+		m := locitest.Bind(t, locitest.NewEngine(t, s, loci.Options{Tokenizer: o200k}), "u")
+		for i := range 150 {
+			locitest.Save(t, m, fmt.Sprintf("The zebra number %d %s stands in the grass.", i, strings.Repeat("and its herd ", 25)))
+		}
+		s.limits, s.stale = nil, true
+		if contextOf(t, m, loci.ContextQuery{Prompt: "zebra"}); !slices.Equal(s.limits, want) || s.stale {
+			t.Errorf("many: %v: asked for %v, want %v", many, s.limits, want)
+		}
 	}
 }
 

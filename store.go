@@ -335,6 +335,9 @@ type Probe struct {
 	// is found in a namespace of more than [QuickRecords] records of a kind, nor where the index has no room.
 	Quick bool
 
+	// Few is the limit in place of Match's where few passages are searched, whose Hit.Many is below 1; 0: the same.
+	Few int
+
 	// Texts asks for Hit.Text and Hit.Heading, to compare what hits say: of all, or of those of which Wanted gives the
 	// numbers, in this order, until there are MostText bytes; 0: without a bound. The store calls it during Match, with
 	// the hits as it returns them.

@@ -33,9 +33,9 @@ func (r Round) of(n int) int {
 	return n
 }
 
-// An Asker looks for the best of a section by each signal, so many at most, and says how many it found. few: they are
-// of few memories, from all of which it takes little to choose.
-type Asker func(section, limit int) (found int, few bool, err error)
+// An Asker looks for the best of a section by each signal, so many at most, and says how many it found. Of few
+// memories it takes little to choose from more: it looks for up to wide of them, and says so.
+type Asker func(section, limit, wide int) (found int, few bool, err error)
 
 // Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
 // section chooses: as many as a round takes of the lines that there could be in its share of a budget of tokens. A
@@ -63,14 +63,20 @@ func Candidates(budget int, shares []float64, r Round, ask Asker) (limits []int,
 		if asked[next] > 0 { // more was left for it than its share: there is no third time
 			limit = rounds[next].of(MostCandidates)
 		}
-		n, few, err := ask(next, limit)
+		wide := limit
+		if rounds[next] == First && asked[next] == 0 {
+			rounds[next] = All
+			wide = divided(budget, shares, found, rounds)[next]
+			rounds[next] = First
+		}
+		n, few, err := ask(next, limit, wide)
 		if err != nil {
 			return nil, false, err
 		}
-		asked[next] = limit
 		if few {
-			rounds[next] = All
+			rounds[next], limit = All, wide
 		}
+		asked[next] = limit
 		most := rounds[next].of(MostCandidates)
 		if n < limit {
 			asked[next] = MostCandidates // there are no more

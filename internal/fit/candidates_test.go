@@ -30,17 +30,21 @@ func TestCandidates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n, round := range []fit.Round{fit.First, fit.All, fit.First} {
 				asked, few := make([]int, len(shares)), n == 2
-				got, more, err := fit.Candidates(c.budget, shares, round, func(section, limit int) (int, bool, error) {
-					if asked[section]++; limit > fit.MostOf(round) && !few {
-						t.Errorf("round %d: section %d is asked for %d", n, section, limit)
+				ask := func(section, limit, wide int) (int, bool, error) {
+					if asked[section]++; limit > fit.MostOf(round) && !few || wide > fit.MostCandidates {
+						t.Errorf("round %d: section %d is asked for %d or %d", n, section, limit, wide)
+					}
+					if few {
+						limit = wide
 					}
 					return min(c.found[section], 2*limit), few, nil // by words and by vectors
-				})
+				}
+				got, more, err := fit.Candidates(c.budget, shares, round, ask)
 				want := [][]int{c.first, c.want, c.want}[n]
 				if err != nil || !slices.Equal(got, want) || more != (n == 0 && c.more) {
 					t.Errorf("round %d: %v, want %v, more: %v, %v", n, got, want, more, err)
 				}
-				if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 && !few {
+				if slices.Max(asked) > 2 || asked[0] != 1 && c.found[0] >= 30 {
 					t.Errorf("round %d: sections are asked for %v times", n, asked)
 				}
 			}
@@ -70,7 +74,10 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 			}
 			most[i] = min(words[i], fit.MostOf(rounds[i])) + min(vectors[i], fit.MostOf(rounds[i]))
 		}
-		got, more, err := fit.Candidates(budget, shares, round, func(section, limit int) (int, bool, error) {
+		got, more, err := fit.Candidates(budget, shares, round, func(section, limit, wide int) (int, bool, error) {
+			if few[section] {
+				limit = wide
+			}
 			asked[section] = limit
 			return min(words[section], limit) + min(vectors[section], limit), few[section], nil
 		})
@@ -91,7 +98,7 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 		}
 	}
 	failed := errors.New("no store")
-	fails := func(int, int) (int, bool, error) { return 0, false, failed }
+	fails := func(int, int, int) (int, bool, error) { return 0, false, failed }
 	if _, _, err := fit.Candidates(3000, []float64{1}, fit.First, fails); !errors.Is(err, failed) {
 		t.Error(err)
 	}

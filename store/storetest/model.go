@@ -396,6 +396,7 @@ func (m *machine) look(t *rapid.T) {
 	}
 	order := rapid.SampledFrom(orders).Draw(t, "order")
 	limit := rapid.IntRange(1, 5).Draw(t, "limit")
+	p.Few = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "limit of few")
 	size := rapid.IntRange(1, 4).Draw(t, "page")
 	answers := func(s loci.Store) (out []any) {
 		out = append(out, recordIDs(recordsInOrder(m.ctx, t, s, m.tenant, f, order, size)))

@@ -49,6 +49,9 @@ func (s *search) match(x *Index, p *loci.Probe, limit int) ([]loci.Hit, error) {
 			return nil, err
 		}
 	}
+	if p.Few > 0 && s.many < 1 {
+		limit = p.Few
+	}
 	if err := s.findDescribed(p); err != nil {
 		return nil, err
 	}

@@ -130,7 +130,8 @@ func TestWordsThatFewSayLieBesideTheOther(t *testing.T) {
 	}
 	m := sh.part.(*mapped)
 	want := union(sh.list(m.mustFind(t, "casa")), sh.list(m.mustFind(t, "🏠")))
-	if got := apart.listOf(sh); !slices.Equal(got, want) || len(got) != records || apart.heldIn(sh) != records || in.apart {
+	got := apart.listOf(sh)
+	if !slices.Equal(got, want) || len(got) != records || apart.heldIn(sh) != records || in.apart {
 		t.Errorf("together they are\n%v, want\n%v", got, want)
 	}
 	if few := s.findWord([]string{"🏠", "apart"}); few.in[1].apart || few.holders != records/50 {
