@@ -271,12 +271,15 @@ def pauses(monkeypatch):
     return waited
 
 
+PATIENT = 600.0  # seconds, in which every method has been answered on a busy machine, too
+
+
 @pytest.mark.parametrize("trouble", TROUBLE)
 @pytest.mark.parametrize("how", ["waits", "asyncio"])
 def test_every_method_meets_a_server_in_trouble(troubled, pauses, trouble, how):
     """It ends as an error; what is sent again is a read, or has the key of the first attempt."""
     troubled.begin(trouble)
-    settings = {"timeout": 1.0, "retries": 0} if troubled.hangs else {"timeout": 60.0, "retries": 1}
+    settings = {"timeout": 1.0, "retries": 0} if troubled.hangs else {"timeout": PATIENT, "retries": 1}
     again = 0
     for call, outcome in outcomes_of(how, troubled.url, **settings).items():
         assert isinstance(outcome, LociError) and outcome.code == TROUBLE[trouble][1], (call, outcome)
@@ -297,14 +300,13 @@ def test_asyncio_cancels_every_method(troubled):
     troubled.begin("hangs")
 
     async def until(what):
-        for _ in range(1000):
-            if what():
-                return
+        last = time.monotonic() + PATIENT / 2
+        while not what():
+            assert time.monotonic() < last, f"{len(troubled.asked)} were asked, {len(troubled.left)} were left"
             await asyncio.sleep(0.02)
-        raise AssertionError(f"{len(troubled.asked)} were asked, {len(troubled.left)} were left")
 
     async def run():
-        async with AsyncLoci(troubled.url, timeout=60) as memory:
+        async with AsyncLoci(troubled.url, timeout=PATIENT, retries=0) as memory:
 
             async def ended(work):
                 found = work()
