@@ -111,21 +111,19 @@ func (m *Memory) Context(ctx context.Context, q ContextQuery) (ContextBlock, err
 	}
 	var p probing
 	begun := ContextBlock{Budget: budget, Tokenizer: m.engine.opts.Tokenizer.Name(), At: m.engine.now()}
-	block, more, err := m.contextFrom(ctx, fit.First, begun, topic, words, &p, q.Clean)
+	block, more, err := m.contextFrom(ctx, fit.First, &q, begun, topic, words, &p)
 	if more && err == nil && block.Text != "" && 3*block.Tokens < 2*budget && block.Unfit == 0 {
-		block, _, err = m.contextFrom(ctx, fit.All, begun, topic, words, &p, q.Clean)
+		block, _, err = m.contextFrom(ctx, fit.All, &q, begun, topic, words, &p)
 	}
 	return block, err
 }
 
 // contextFrom makes a context from the candidates of a round. more reports whether there may be others.
 func (m *Memory) contextFrom(
-	ctx context.Context, round fit.Round, block ContextBlock, topic RecallQuery, words Query, p *probing,
-	clean func(string) string,
+	ctx context.Context, r fit.Round, q *ContextQuery, block ContextBlock, topic RecallQuery, words Query, p *probing,
 ) (_ ContextBlock, more bool, err error) {
 	o := &m.engine.opts
-	var limits []int
-	var all [len(contextSections)]bool // candidates are taken
+	var limits, lines []int
 	found := make([]*sought, len(contextSections))
 	shares := []float64{o.ContextQuotas.Facts, o.ContextQuotas.Rules, o.ContextQuotas.Episodes}
 	if _, err = m.candidates(ctx, words, p, func(Probe) (_ []Hit, err error) {
@@ -134,14 +132,12 @@ func (m *Memory) contextFrom(
 			if found[i], err = m.ask(ctx, topic, words.Mode, block.At, p); err != nil {
 				return 0, false, err
 			}
-			hits := found[i].hits
-			if few = len(hits) == 0 || hits[0].Many < 1; few {
+			if few = len(found[i].hits) == 0 || found[i].hits[0].Many < 1; few {
 				found[i].query.Limit = wide
 			}
-			all[i] = few || round == fit.All
-			return len(hits), few, nil
+			return len(found[i].hits), few, nil
 		}
-		limits, more, err = fit.Candidates(block.Budget, shares, round, asker)
+		limits, lines, more, err = fit.Candidates(block.Budget, shares, r, asker)
 		p.Few = 0
 		return nil, err
 	}); err != nil {
@@ -156,11 +152,8 @@ func (m *Memory) contextFrom(
 		block.Unfit, block.Weights = block.Unfit+f.result.Unfit, f.result.Weights
 		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
-		if all[i] { // twice as many as could be lines
-			best[i] = best[i][:min(len(best[i]), limits[i])]
-		}
-		for _, it := range best[i] {
-			line := func() (string, error) { return contextLine(it.record, block.At, clean) }
+		for _, it := range best[i][:min(len(best[i]), lines[i])] {
+			line := func() (string, error) { return contextLine(it.record, block.At, q.Clean) }
 			if err := sections[i].Add(it, len(it.record.Text), block.Budget, line); err != nil {
 				return ContextBlock{}, false, err
 			}

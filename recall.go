@@ -131,8 +131,7 @@ func (m *Memory) recall(ctx context.Context, q RecallQuery, now time.Time, p *pr
 	}
 	result := found[0].result
 	result.Memories = make([]Recalled, min(f.query.Limit, len(best[0])))
-	for i := range result.Memories {
-		w := best[0][i]
+	for i, w := range best[0][:len(result.Memories)] {
 		r := w.record
 		result.Memories[i] = Recalled{Record: *r, Passage: w.passage.Of(r.Text), Score: w.total, Fit: w.score,
 			Confidence: w.x.Confidence, Speaker: sequence.Speaker(r.Attributes), Explain: w.x}

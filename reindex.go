@@ -293,21 +293,14 @@ func (r *reindexing) afterStep(ctx context.Context, begun time.Time, embedded in
 	if !r.opts.Background {
 		return nil
 	}
-	if err := pauseFor(ctx, time.Since(begun)); err != nil {
-		return err
+	if err := patience.AsLong(ctx, time.Since(begun)); err != nil {
+		return AsError(err)
 	}
 	now, err := r.e.look(ctx, r.t)
 	if err == nil && r.e.generations(r.t).Adopted() {
 		err = errOtherSpace(now)
 	}
 	return err
-}
-
-func pauseFor(ctx context.Context, d time.Duration) error {
-	if err := patience.Sleep(ctx, min(max(d, 5*time.Millisecond), 5*time.Second)); err != nil {
-		return AsError(err)
-	}
-	return nil
 }
 
 func noAnswer(cause error) error {
@@ -352,8 +345,8 @@ func (r *reindexing) drop(ctx context.Context, s Space) error {
 			return err
 		}
 		if r.opts.Background {
-			if err := pauseFor(ctx, time.Since(begun)); err != nil {
-				return err
+			if err := patience.AsLong(ctx, time.Since(begun)); err != nil {
+				return AsError(err)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -45,7 +44,7 @@ func Commit[R any](
 	}
 	var vectors madeVectors
 	for attempt := 0; attempt < maxAttempts; attempt++ {
-		if err := pause(ctx, attempt); err != nil {
+		if err := patience.BetweenAttempts(ctx, attempt); err != nil {
 			return reply, AsError(err)
 		}
 		// What is taken for the active space may be out of date: after a conflict it is read again.
@@ -230,15 +229,6 @@ func (m *Memory) idempotency(op string, request any) (key, fingerprint string, e
 
 // digest hashes parts so that no two different lists of parts collide.
 func digest(parts ...string) string { return seal.Digest(parts...) }
-
-// pause waits a little longer after each conflict, at random, so that writers
-// that met once do not meet again. Before the first attempt there is none.
-func pause(ctx context.Context, attempt int) error {
-	if attempt == 0 {
-		return nil
-	}
-	return patience.Sleep(ctx, time.Duration(rand.Int64N(int64(min(attempt, 10))*int64(time.Millisecond))))
-}
 
 // event makes an audit event about a record.
 func (m *Memory) event(typ EventType, r *Record, now time.Time, payload map[string]any) Event {

@@ -38,11 +38,11 @@ func (r Round) of(n int) int {
 type Asker func(section, limit, wide int) (found int, few bool, err error)
 
 // Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
-// section chooses: as many as a round takes of the lines that there could be in its share of a budget of tokens. A
+// section chooses, and of how many of them it makes lines: as many as a round takes of the lines that there could be in its share of a budget of tokens. A
 // section of few memories takes as many as in the last round. What a section has too few candidates for passes on, as
 // room does. more reports whether another round may have others. To look for a candidate and to read it costs most of
 // what a text costs.
-func Candidates(budget int, shares []float64, r Round, ask Asker) (limits []int, more bool, err error) {
+func Candidates(budget int, shares []float64, r Round, ask Asker) (limits, lines []int, more bool, err error) {
 	rounds, others := slices.Repeat([]Round{r}, len(shares)), make([]bool, len(shares))
 	asked, found := make([]int, len(shares)), make([]int, len(shares))
 	for i := range found {
@@ -57,7 +57,13 @@ func Candidates(budget int, shares []float64, r Round, ask Asker) (limits []int,
 			}
 		}
 		if next < 0 {
-			return limits, slices.Contains(others, true), nil
+			lines = slices.Clone(limits) // by both signals there are up to twice as many
+			for i, limit := range limits {
+				if rounds[i] == First {
+					lines[i] = 2 * limit
+				}
+			}
+			return limits, lines, slices.Contains(others, true), nil
 		}
 		limit := limits[next]
 		if asked[next] > 0 { // more was left for it than its share: there is no third time
@@ -71,7 +77,7 @@ func Candidates(budget int, shares []float64, r Round, ask Asker) (limits []int,
 		}
 		n, few, err := ask(next, limit, wide)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		if few {
 			rounds[next], limit = All, wide

@@ -39,7 +39,7 @@ func TestCandidates(t *testing.T) {
 					}
 					return min(c.found[section], 2*limit), few, nil // by words and by vectors
 				}
-				got, more, err := fit.Candidates(c.budget, shares, round, ask)
+				got, _, more, err := fit.Candidates(c.budget, shares, round, ask)
 				want := [][]int{c.first, c.want, c.want}[n]
 				if err != nil || !slices.Equal(got, want) || more != (n == 0 && c.more) {
 					t.Errorf("round %d: %v, want %v, more: %v, %v", n, got, want, more, err)
@@ -74,13 +74,14 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 			}
 			most[i] = min(words[i], fit.MostOf(rounds[i])) + min(vectors[i], fit.MostOf(rounds[i]))
 		}
-		got, more, err := fit.Candidates(budget, shares, round, func(section, limit, wide int) (int, bool, error) {
+		ask := func(section, limit, wide int) (int, bool, error) {
 			if few[section] {
 				limit = wide
 			}
 			asked[section] = limit
 			return min(words[section], limit) + min(vectors[section], limit), few[section], nil
-		})
+		}
+		got, lines, more, err := fit.Candidates(budget, shares, round, ask)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +89,9 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 			t.Fatalf("budget %d, shares %v, found %v, few %v: %v, want %v", budget, shares, most, few, got, want)
 		}
 		for i, limit := range got {
+			if want := map[fit.Round]int{fit.First: 2 * limit, fit.All: limit}[rounds[i]]; lines[i] != want {
+				t.Fatalf("%d lines are made of %d candidates, want %d", lines[i], limit, want)
+			}
 			others = others || rounds[i] == fit.First && max(words[i], vectors[i]) > asked[i]
 			if limit > asked[i] && most[i] > asked[i] {
 				t.Fatalf("section %d chooses from %d of %d asked for", i, limit, asked[i])
@@ -99,7 +103,7 @@ func TestCandidatesAreThoseOfAll(t *testing.T) {
 	}
 	failed := errors.New("no store")
 	fails := func(int, int, int) (int, bool, error) { return 0, false, failed }
-	if _, _, err := fit.Candidates(3000, []float64{1}, fit.First, fails); !errors.Is(err, failed) {
+	if _, _, _, err := fit.Candidates(3000, []float64{1}, fit.First, fails); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 }

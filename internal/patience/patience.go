@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -95,4 +96,19 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// AsLong pauses for as long as a step of some work in the background took, 5 ms to 5 s, so that it takes half of what
+// there is.
+func AsLong(ctx context.Context, step time.Duration) error {
+	return Sleep(ctx, min(max(step, 5*time.Millisecond), 5*time.Second))
+}
+
+// BetweenAttempts waits a little longer after each conflict, at random, so that writers that met once do not meet again.
+// Before the first attempt, 0, there is none.
+func BetweenAttempts(ctx context.Context, attempt int) error {
+	if attempt == 0 {
+		return nil
+	}
+	return Sleep(ctx, time.Duration(rand.Int64N(int64(min(attempt, 10))*int64(time.Millisecond))))
 }

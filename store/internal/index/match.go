@@ -119,22 +119,6 @@ func (s *search) newestFirst() (hits []loci.Hit, at []place) {
 	return hits, at
 }
 
-// Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
-func Arrange[T any](values []T, order []int) {
-	for first := range order {
-		if order[first] == first {
-			continue
-		}
-		held, at := values[first], first
-		for order[at] != first {
-			from := order[at]
-			values[at], order[at] = values[from], at
-			at = from
-		}
-		values[at], order[at] = held, at
-	}
-}
-
 // gather returns the best limit by words, by vectors and by time, and what stands beside
 // them.
 func (s *search) gather(p *loci.Probe, limit int) (map[place]*loci.Hit, error) {

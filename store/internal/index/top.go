@@ -138,3 +138,19 @@ func (t *top) sorted() []place {
 	}
 	return places
 }
+
+// Arrange puts the value that is at order[n] to n, for each n. It leaves nothing of order.
+func Arrange[T any](values []T, order []int) {
+	for first := range order {
+		if order[first] == first {
+			continue
+		}
+		held, at := values[first], first
+		for order[at] != first {
+			from := order[at]
+			values[at], order[at] = values[from], at
+			at = from
+		}
+		values[at], order[at] = held, at
+	}
+}
