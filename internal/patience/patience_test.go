@@ -86,3 +86,34 @@ func TestSleep(t *testing.T) {
 		}
 	})
 }
+
+// Work in the background rests as long as it worked, within bounds; a second attempt waits, a first one does not.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for step, want := range map[time.Duration]time.Duration{
+			0: 5 * time.Millisecond, time.Second: time.Second, time.Hour: 5 * time.Second,
+		} {
+			begun := time.Now()
+			if err := AsLong(t.Context(), step); err != nil || time.Since(begun) != want {
+				t.Errorf("after %s it rests for %s, %v", step, time.Since(begun), err)
+			}
+		}
+		for attempt, most := range map[int]time.Duration{1: time.Millisecond, 10: 10 * time.Millisecond, 1000: 10 * time.Millisecond} {
+			begun := time.Now()
+			for range 100 {
+				now := time.Now()
+				if err := BetweenAttempts(t.Context(), attempt); err != nil || time.Since(now) >= most {
+					t.Errorf("attempt %d waits for %s, %v", attempt, time.Since(now), err)
+				}
+			}
+			if time.Since(begun) < most {
+				t.Errorf("100 times attempt %d waits for %s together", attempt, time.Since(begun))
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if AsLong(ctx, time.Second) == nil || BetweenAttempts(ctx, 1) == nil || BetweenAttempts(ctx, 0) != nil {
+			t.Error("who leaves waits, or the first attempt fails for it")
+		}
+	})
+}
