@@ -37,11 +37,11 @@ func (r Round) of(n int) int {
 // memories it takes little to choose from more: it looks for up to wide of them, and says so.
 type Asker func(section, limit, wide int) (found int, few bool, err error)
 
-// Candidates asks for the candidates of the sections of a text, and returns from how many by each signal each
-// section chooses, and of how many of them it makes lines: as many as a round takes of the lines that there could be in its share of a budget of tokens. A
-// section of few memories takes as many as in the last round. What a section has too few candidates for passes on, as
-// room does. more reports whether another round may have others. To look for a candidate and to read it costs most of
-// what a text costs.
+// Candidates asks for the candidates of the sections of a text. It returns from how many by each signal each section
+// chooses: as many as a round takes of the lines that there could be in its share of a budget of tokens. lines is of how
+// many of them, by both signals, it makes lines. A section of few memories takes as many as in the last round. What a
+// section has too few candidates for passes on, as room does. more reports whether another round may have others. To look
+// for a candidate and to read it costs most of what a text costs.
 func Candidates(budget int, shares []float64, r Round, ask Asker) (limits, lines []int, more bool, err error) {
 	rounds, others := slices.Repeat([]Round{r}, len(shares)), make([]bool, len(shares))
 	asked, found := make([]int, len(shares)), make([]int, len(shares))
