@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +59,8 @@ var (
 	cl100k = newCounter("cl100k_base", cl100kTokens, (*pieces).cl100k)
 	seed   = maphash.MakeSeed()
 	second = maphash.MakeSeed()
+
+	factors = [4]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64()}
 )
 
 func newCounter(name, file string, piece func(p *pieces, i int) (end int)) *Counter {
@@ -181,7 +185,7 @@ func wordEnd(text string) int {
 	before := byteClass[text[0]]
 	for i := 1; i < len(text); i++ {
 		after := byteClass[text[i]]
-		if parts[before]>>after&1 != 0 {
+		if ends[(before*byteClasses+after)%uint8(len(ends))] {
 			return i
 		}
 		before = after
@@ -191,22 +195,29 @@ func wordEnd(text string) int {
 
 // The classes of bytes that wordEnd knows.
 const (
-	signByte = iota
+	signByte uint8 = iota
 	letterByte
 	digitByte
 	spaceByte
 	endByte
 	controlByte
 	foreignByte // not ASCII
-	byteClasses
+	byteClasses = 8
 )
 
-// parts has for each class the classes before which a part ends behind it, a bit each.
-var parts = [byteClasses]uint8{
-	signByte:   1<<spaceByte | 1<<digitByte,
-	letterByte: 1<<spaceByte | 1<<endByte | 1<<digitByte,
-	digitByte:  1<<spaceByte | 1<<endByte | 1<<signByte | 1<<letterByte | 1<<controlByte,
-}
+// ends says of each class and the one behind it whether a part ends between them: an entry each, so that a byte takes one look.
+var ends = func() (at [byteClasses * byteClasses]bool) {
+	for before, classes := range [...][]uint8{
+		signByte:   {spaceByte, digitByte},
+		letterByte: {spaceByte, endByte, digitByte},
+		digitByte:  {spaceByte, endByte, signByte, letterByte, controlByte},
+	} {
+		for _, after := range classes {
+			at[before*byteClasses+int(after)] = true
+		}
+	}
+	return at
+}()
 
 var byteClass = func() (of [256]uint8) {
 	for c := range of {
@@ -228,11 +239,34 @@ var byteClass = func() (of [256]uint8) {
 	return of
 }()
 
+// hashOf is the hash of a word: of nearly all, which are short, by two multiplications with numbers that nobody outside of
+// the process knows, as wyhash has it.
+func hashOf(text string) uint64 {
+	var a, b uint64
+	switch n := len(text); {
+	case n > 16:
+		return maphash.String(seed, text)
+	case n >= 8:
+		a, b = key(text), key(text[n-8:])
+	case n >= 4:
+		a, b = fourOf(text), fourOf(text[n-4:])
+	case n > 0:
+		a = uint64(text[0])<<16 | uint64(text[n/2])<<8 | uint64(text[n-1])
+	}
+	high, low := bits.Mul64(a^factors[0], b^factors[1])
+	high, low = bits.Mul64(high^low^factors[2], factors[3]^uint64(len(text)))
+	return high ^ low
+}
+
+func fourOf(text string) uint64 {
+	return uint64(text[3]) | uint64(text[2])<<8 | uint64(text[1])<<16 | uint64(text[0])<<24
+}
+
 func (c *Counter) countWord(o *opened, text string) (tokens int, known bool) {
 	if len(text) > longestWord {
 		return c.count(text), false
 	}
-	hash := maphash.String(seed, text)
+	hash := hashOf(text)
 	places := &o.known[hash%uint64(len(o.known))]
 	first := places[0].Load()
 	if first != 0 && first>>8 == hash>>8 {
