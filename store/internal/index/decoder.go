@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"time"
 	"unsafe"
+
+	"github.com/loci-memory/loci"
 )
 
 // decoder reads what lies one after another.
@@ -41,11 +43,14 @@ func (d *decoder) text() string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-func (d *decoder) time() time.Time {
+func (d *decoder) time() time.Time { return time.UnixMilli(d.milli()).UTC() }
+
+// milli is a time in milliseconds.
+func (d *decoder) milli() int64 {
 	n, size := varint(d.b)
 	d.cut(uint64(max(size, 0)))
 	d.ok = d.ok && size > 0
-	return time.UnixMilli(n).UTC()
+	return n
 }
 
 func (d *decoder) float() float64 {
@@ -53,6 +58,12 @@ func (d *decoder) float() float64 {
 		return math.Float64frombits(binary.LittleEndian.Uint64(b))
 	}
 	return 0
+}
+
+func (d *decoder) decay() (c loci.Decay) {
+	c.Confidence, c.Rate = d.float(), d.float()
+	c.From = d.time()
+	return c
 }
 
 // varint is [binary.Varint]. A time has six bytes, of which eight with what follows are taken at once.

@@ -491,7 +491,6 @@ func readRest(b []byte, r *loci.Record) {
 		}
 	}
 	if mask&restDecay != 0 {
-		r.Decay.Confidence, r.Decay.Rate = d.float(), d.float()
-		r.Decay.From = d.time()
+		r.Decay = d.decay()
 	}
 }

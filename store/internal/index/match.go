@@ -31,6 +31,7 @@ func (x *Index) MatchNumbered(
 	}
 	s := searches.Get().(*search)
 	s.filter, s.load, s.unguessed, s.tell, s.places = &f, load, &x.unguessed, tell, x.Places
+	s.glances = glances(&f)
 	s.coarseAbove, s.skipFrom, s.readCost, s.guessFrom = x.coarseAbove, x.skipFrom, x.readCost, x.guessFrom
 	hits, err := s.match(x, &p, limit)
 	if err == nil { // else it keeps what it has, as after a panic
@@ -228,6 +229,7 @@ type scoring struct {
 	wishes   [2][]posting // by mark; nil: not asked for
 	about    []posting    // where somebody stands whom the query is about
 	tagged   []uint64     // a bit for each entry that has the tags of the filter; nil: look at each
+	covered  bool         // the filter has its namespace and its kind
 }
 
 // cover takes the parts of a shard into a search.
@@ -238,7 +240,7 @@ func (s *search) cover(sh *shard) {
 		passages := p.allPassages()
 		s.parts = append(s.parts, scoring{p, scratches.Get().(*scratch), sh, first, len(s.parts), t,
 			passages, matrix, nil, rows, p.alive().passages < len(passages),
-			[2][]posting{}, nil, p.withTags(s.filter.Tags)})
+			[2][]posting{}, nil, p.withTags(s.filter.Tags), covers(s.filter, sh)})
 	}
 }
 
@@ -360,6 +362,7 @@ func resize[T any](s []T, n int) []T {
 
 type search struct {
 	filter    *loci.Filter
+	glances   bool // see [glances]
 	load      Loader
 	tell      func(hits []loci.Hit, of func(i int) uint32) // see [Index.MatchNumbered]
 	places    func(uint32) (loci.Namespace, bool, error)   // see [Index.Places]

@@ -48,7 +48,8 @@ type part interface {
 	// headerOf is what filters look at; not to be changed, and good until the next call with
 	// the same room for it.
 	headerOf(entry uint32, room *loci.Record) *loci.Record
-	withTags(tags []string) []uint64 // a bit for each entry that has all of them; nil: look at each
+	glance(entry uint32) (g glance, ok bool) // false: ask the header
+	withTags(tags []string) []uint64         // a bit for each entry that has all of them; nil: look at each
 	textOf(entry uint32) (text, heading string, ok bool)
 	// near calls visit for what stands beside a place in a sequence of the shard: up to two
 	// on each side, the nearest first; side is −1 or 1.

@@ -246,6 +246,14 @@ func (s *search) selected(at place) (bool, error) {
 	if !sh.hasTags(at.entry) {
 		return false, nil
 	}
+	if s.glances {
+		if !sh.covered {
+			return false, nil
+		}
+		if g, ok := sh.glance(at.entry); ok {
+			return g.selectedBy(s.filter), nil
+		}
+	}
 	r := sh.headerOf(at.entry, &s.room)
 	if !s.filter.SelectsHeader(r) {
 		return false, nil
