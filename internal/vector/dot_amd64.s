@@ -233,56 +233,101 @@ four:
 	VZEROUPPER
 	RET
 
-// PAIR looks up what the nibbles of 32 bytes give, in two tables, and has it in Y13 and Y14.
-#define PAIR(at, low, high) \
-	VPAND   at(DI), Y15, Y13 \
-	VMOVDQU at(DI), Y14      \
-	VPSRLW  $4, Y14, Y14     \
-	VPAND   Y15, Y14, Y14    \
-	VPSHUFB Y13, low, Y13    \
-	VPSHUFB Y14, high, Y14
+// NIBBLES looks up what the nibbles of 32 bytes give, in two tables. Where low ones are nothing, a shift moves none of
+// them into the byte before.
+#define NIBBLES(at, low, high, a, b) \
+	VPAND   at, Y15, a   \
+	VPANDN  at, Y15, b   \
+	VPSRLW  $4, b, b     \
+	VPSHUFB a, low, a    \
+	VPSHUFB b, high, b
 
-#define MORE(at, low, high) \
-	PAIR(at, low, high)  \
-	VPADDB Y13, Y4, Y4   \
-	VPADDB Y14, Y4, Y4
+// FIRST has what they give together in sum, MORE adds it. A byte holds what 16 dimensions give.
+#define FIRST(at, low, high, sum) \
+	NIBBLES(at, low, high, sum, Y14) \
+	VPADDB Y14, sum, sum
 
-// STEP adds what 16 dimensions of 32 rows give. A byte holds it. Odd rows are added up apart, and in the upper halves of
-// words with the even ones.
+#define MORE(at, low, high, sum) \
+	VPAND   at, Y15, Y14    \
+	VPSHUFB Y14, low, Y14   \
+	VPADDB  Y14, sum, sum   \
+	VPANDN  at, Y15, Y14    \
+	VPSRLW  $4, Y14, Y14    \
+	VPSHUFB Y14, high, Y14  \
+	VPADDB  Y14, sum, sum
+
+// WORDS adds what bytes give to words. Odd rows are added up apart, and in the upper halves of words with the even ones.
+#define WORDS(sum, even, odd) \
+	VPADDW sum, even, even \
+	VPSRLW $8, sum, sum    \
+	VPADDW sum, odd, odd
+
+// TABLES is what two vectors of each half of a block are looked up in.
+#define TABLES(at) \
+	VBROADCASTI128 at(SI), Y12      \
+	VBROADCASTI128 (at+16)(SI), Y13
+
+// STEP adds what 16 dimensions of 32 rows give, by tables that all are in registers.
 #define STEP(at, even, odd) \
-	PAIR(at, Y5, Y6)           \
-	VPADDB Y13, Y14, Y4        \
-	MORE((at+64), Y7, Y8)      \
-	MORE((at+128), Y9, Y10)    \
-	MORE((at+192), Y11, Y12)   \
-	VPSRLW $8, Y4, Y13         \
-	VPADDW Y4, even, even      \
-	VPADDW Y13, odd, odd
+	FIRST(at(DI), Y5, Y6, Y4)         \
+	MORE((at+64)(DI), Y7, Y8, Y4)     \
+	MORE((at+128)(DI), Y9, Y10, Y4)   \
+	MORE((at+192)(DI), Y11, Y12, Y4)  \
+	WORDS(Y4, even, odd)
 
-// SORT leaves the sums of 32 rows in Y4, 0 to 7 and 16 to 23, and Y5.
+// SORT leaves the sums of 32 rows in Y13, 0 to 7 and 16 to 23, and Y14.
 #define SORT(even, odd) \
-	VPSLLW     $8, odd, Y4    \
-	VPSUBW     Y4, even, even \
-	VPUNPCKLWD odd, even, Y4  \
-	VPUNPCKHWD odd, even, Y5
+	VPSLLW     $8, odd, Y13    \
+	VPSUBW     Y13, even, even \
+	VPUNPCKLWD odd, even, Y13  \
+	VPUNPCKHWD odd, even, Y14
+
+// BOUNDS has what sums are compared by.
+#define BOUNDS \
+	VBROADCASTSS (R9), Y8    \
+	VBROADCASTSS 4(R9), Y9   \
+	VBROADCASTSS 8(R9), Y10  \
+	VBROADCASTSS 12(R9), Y11 \
+	VBROADCASTSS 16(R9), Y12
 
 // EIGHT makes bits of eight sums of 16 bits, of the rows from a place on.
 #define EIGHT(sums, at) \
-	VPMOVZXWD sums, Y6               \
-	VCVTDQ2PS Y6, Y6                 \
-	VMULPS    Y8, Y6, Y6             \
-	VADDPS    Y9, Y6, Y6             \
-	VMULPS    (at*4)(DI), Y6, Y6     \
-	VMULPS    (at*4+256)(DI), Y10, Y7\
-	VADDPS    Y7, Y6, Y6             \
-	VMULPS    (at*4+512)(DI), Y11, Y7\
-	VADDPS    Y7, Y6, Y6             \
-	VCMPPS    $5, Y12, Y6, Y6        \
-	VMOVMSKPS Y6, DX                 \
+	VPMOVZXWD sums, Y0               \
+	VCVTDQ2PS Y0, Y0                 \
+	VMULPS    Y8, Y0, Y0             \
+	VADDPS    Y9, Y0, Y0             \
+	VMULPS    (at*4)(DI), Y0, Y0     \
+	VMULPS    (at*4+256)(DI), Y10, Y1\
+	VADDPS    Y1, Y0, Y0             \
+	VMULPS    (at*4+512)(DI), Y11, Y1\
+	VADDPS    Y1, Y0, Y0             \
+	VCMPPS    $5, Y12, Y0, Y0        \
+	VMOVMSKPS Y0, DX                 \
 	SHLQ      $at, DX                \
 	ORQ       DX, AX
 
+// HALF makes bits of 32 sums, of the rows from a place on. Y0 and Y1 may be among them.
+#define HALF(even, odd, at) \
+	SORT(even, odd)                \
+	EIGHT(X13, at)                 \
+	EIGHT(X14, (at+8))             \
+	VEXTRACTI128 $1, Y13, X13      \
+	EIGHT(X13, (at+16))            \
+	VEXTRACTI128 $1, Y14, X14      \
+	EIGHT(X14, (at+24))
+
+// BLOCK writes the bits of a block, which has two halves, and goes to the numbers of the next one.
+#define BLOCK(even, odd, even2, odd2) \
+	XORQ AX, AX            \
+	HALF(even, odd, 0)     \
+	HALF(even2, odd2, 32)  \
+	MOVQ AX, (R12)         \
+	ADDQ $8, R12           \
+	ADDQ R11, DI
+
 // func mayReachAVX2(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
+//
+// Two blocks take the same tables.
 TEXT ·mayReachAVX2(SB), NOSPLIT, $0-48
 	MOVQ     blocks+0(FP), DI
 	MOVQ     steps+8(FP), R10
@@ -293,8 +338,65 @@ TEXT ·mayReachAVX2(SB), NOSPLIT, $0-48
 	VPCMPEQW Y15, Y15, Y15
 	VPSRLW   $12, Y15, Y15
 	VPACKUSWB Y15, Y15, Y15 // 15 of 8 bits
+	MOVQ     R10, R11
+	SHLQ     $8, R11
+	ADDQ     $768, R11 // of a block
 
-block:
+two:
+	CMPQ  R13, $2
+	JLT   one
+	MOVQ  R8, SI
+	MOVQ  R10, CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+
+steptwo:
+	TABLES(0)
+	FIRST(0(DI), Y12, Y13, Y8)
+	FIRST(32(DI), Y12, Y13, Y9)
+	FIRST(0(DI)(R11*1), Y12, Y13, Y10)
+	FIRST(32(DI)(R11*1), Y12, Y13, Y11)
+	TABLES(32)
+	MORE(64(DI), Y12, Y13, Y8)
+	MORE(96(DI), Y12, Y13, Y9)
+	MORE(64(DI)(R11*1), Y12, Y13, Y10)
+	MORE(96(DI)(R11*1), Y12, Y13, Y11)
+	TABLES(64)
+	MORE(128(DI), Y12, Y13, Y8)
+	MORE(160(DI), Y12, Y13, Y9)
+	MORE(128(DI)(R11*1), Y12, Y13, Y10)
+	MORE(160(DI)(R11*1), Y12, Y13, Y11)
+	TABLES(96)
+	MORE(192(DI), Y12, Y13, Y8)
+	MORE(224(DI), Y12, Y13, Y9)
+	MORE(192(DI)(R11*1), Y12, Y13, Y10)
+	MORE(224(DI)(R11*1), Y12, Y13, Y11)
+	WORDS(Y8, Y0, Y1)
+	WORDS(Y9, Y2, Y3)
+	WORDS(Y10, Y4, Y5)
+	WORDS(Y11, Y6, Y7)
+	ADDQ $256, DI
+	SUBQ $-128, SI
+	DECQ CX
+	JNZ  steptwo
+
+	BOUNDS
+	BLOCK(Y0, Y1, Y2, Y3)
+	BLOCK(Y4, Y5, Y6, Y7)
+	SUBQ R11, DI
+	ADDQ $768, DI
+	SUBQ $2, R13
+	JMP  two
+
+one:
+	TESTQ R13, R13
+	JZ    done
 	MOVQ  R8, SI
 	MOVQ  R10, CX
 	VPXOR Y0, Y0, Y0
@@ -302,7 +404,7 @@ block:
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 
-step:
+stepone:
 	VBROADCASTI128 (SI), Y5
 	VBROADCASTI128 16(SI), Y6
 	VBROADCASTI128 32(SI), Y7
@@ -316,42 +418,21 @@ step:
 	ADDQ $256, DI
 	SUBQ $-128, SI
 	DECQ CX
-	JNZ  step
+	JNZ  stepone
 
-	VBROADCASTSS (R9), Y8
-	VBROADCASTSS 4(R9), Y9
-	VBROADCASTSS 8(R9), Y10
-	VBROADCASTSS 12(R9), Y11
-	VBROADCASTSS 16(R9), Y12
-	XORQ         AX, AX
-	SORT(Y0, Y1)
-	EIGHT(X4, 0)
-	EIGHT(X5, 8)
-	VEXTRACTI128 $1, Y4, X4
-	EIGHT(X4, 16)
-	VEXTRACTI128 $1, Y5, X5
-	EIGHT(X5, 24)
-	SORT(Y2, Y3)
-	EIGHT(X4, 32)
-	EIGHT(X5, 40)
-	VEXTRACTI128 $1, Y4, X4
-	EIGHT(X4, 48)
-	VEXTRACTI128 $1, Y5, X5
-	EIGHT(X5, 56)
-	MOVQ         AX, (R12)
-	ADDQ         $768, DI
-	ADDQ         $8, R12
-	DECQ         R13
-	JNZ          block
+	BOUNDS
+	BLOCK(Y0, Y1, Y2, Y3)
+
+done:
 	VZEROUPPER
 	RET
 
-// WIDE is PAIR of 64 rows.
+// WIDE is NIBBLES of 64 rows.
 #define WIDE(at, low, high) \
-	VPANDQ  at(DI), Z15, Z13    \
-	VPSRLW  $4, at(DI), Z14     \
-	VPANDQ  Z15, Z14, Z14       \
-	VPSHUFB Z13, low, Z13       \
+	VPANDQ  at, Z15, Z13     \
+	VPSRLW  $4, at, Z14      \
+	VPANDQ  Z15, Z14, Z14    \
+	VPSHUFB Z13, low, Z13    \
 	VPSHUFB Z14, high, Z14
 
 // WIDER is MORE of 64 rows.
@@ -360,7 +441,38 @@ step:
 	VPADDB Z13, Z4, Z4    \
 	VPADDB Z14, Z4, Z4
 
+// STEP512 is STEP of 64 rows.
+#define STEP512(a, b, c, d, even, odd) \
+	WIDE(a, Z5, Z6)         \
+	VPADDB Z13, Z14, Z4     \
+	WIDER(b, Z7, Z8)        \
+	WIDER(c, Z9, Z10)       \
+	WIDER(d, Z11, Z12)      \
+	VPSRLW $8, Z4, Z13      \
+	VPADDW Z4, even, even   \
+	VPADDW Z13, odd, odd
+
+#define TABLES512 \
+	VBROADCASTI32X4 (SI), Z5     \
+	VBROADCASTI32X4 16(SI), Z6   \
+	VBROADCASTI32X4 32(SI), Z7   \
+	VBROADCASTI32X4 48(SI), Z8   \
+	VBROADCASTI32X4 64(SI), Z9   \
+	VBROADCASTI32X4 80(SI), Z10  \
+	VBROADCASTI32X4 96(SI), Z11  \
+	VBROADCASTI32X4 112(SI), Z12
+
+// BLOCK512 is BLOCK of sums of 64 rows.
+#define BLOCK512(even, odd) \
+	VEXTRACTI64X4 $1, even, Y2 \
+	VEXTRACTI64X4 $1, odd, Y3  \
+	VEXTRACTI64X4 $0, even, Y0 \
+	VEXTRACTI64X4 $0, odd, Y1  \
+	BLOCK(Y0, Y1, Y2, Y3)
+
 // func mayReachAVX512(blocks *byte, steps int, table *byte, by *bounds, masks *uint64, count int)
+//
+// Four blocks take the same tables.
 TEXT ·mayReachAVX512(SB), NOSPLIT, $0-48
 	MOVQ       blocks+0(FP), DI
 	MOVQ       steps+8(FP), R10
@@ -371,62 +483,70 @@ TEXT ·mayReachAVX512(SB), NOSPLIT, $0-48
 	VPTERNLOGD $0xff, Z15, Z15, Z15
 	VPSRLW     $12, Z15, Z15
 	VPACKUSWB  Z15, Z15, Z15 // 15 of 8 bits
+	MOVQ       R10, R11
+	SHLQ       $8, R11
+	ADDQ       $768, R11 // of a block
+	LEAQ       (R11)(R11*2), BX
 
-block:
+four:
+	CMPQ   R13, $4
+	JLT    one
 	MOVQ   R8, SI
 	MOVQ   R10, CX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
 
-step:
-	VBROADCASTI32X4 (SI), Z5
-	VBROADCASTI32X4 16(SI), Z6
-	VBROADCASTI32X4 32(SI), Z7
-	VBROADCASTI32X4 48(SI), Z8
-	VBROADCASTI32X4 64(SI), Z9
-	VBROADCASTI32X4 80(SI), Z10
-	VBROADCASTI32X4 96(SI), Z11
-	VBROADCASTI32X4 112(SI), Z12
-	WIDE(0, Z5, Z6)
-	VPADDB Z13, Z14, Z4
-	WIDER(64, Z7, Z8)
-	WIDER(128, Z9, Z10)
-	WIDER(192, Z11, Z12)
-	VPSRLW $8, Z4, Z13
-	VPADDW Z4, Z0, Z0
-	VPADDW Z13, Z1, Z1
-	ADDQ   $256, DI
-	SUBQ   $-128, SI
-	DECQ   CX
-	JNZ    step
+stepfour:
+	TABLES512
+	STEP512(0(DI), 64(DI), 128(DI), 192(DI), Z16, Z17)
+	STEP512(0(DI)(R11*1), 64(DI)(R11*1), 128(DI)(R11*1), 192(DI)(R11*1), Z18, Z19)
+	STEP512(0(DI)(R11*2), 64(DI)(R11*2), 128(DI)(R11*2), 192(DI)(R11*2), Z20, Z21)
+	STEP512(0(DI)(BX*1), 64(DI)(BX*1), 128(DI)(BX*1), 192(DI)(BX*1), Z22, Z23)
+	ADDQ $256, DI
+	SUBQ $-128, SI
+	DECQ CX
+	JNZ  stepfour
 
-	VBROADCASTSS (R9), Y8
-	VBROADCASTSS 4(R9), Y9
-	VBROADCASTSS 8(R9), Y10
-	VBROADCASTSS 12(R9), Y11
-	VBROADCASTSS 16(R9), Y12
-	VEXTRACTI64X4 $1, Z0, Y2
-	VEXTRACTI64X4 $1, Z1, Y3
-	XORQ         AX, AX
-	SORT(Y0, Y1)
-	EIGHT(X4, 0)
-	EIGHT(X5, 8)
-	VEXTRACTI128 $1, Y4, X4
-	EIGHT(X4, 16)
-	VEXTRACTI128 $1, Y5, X5
-	EIGHT(X5, 24)
-	SORT(Y2, Y3)
-	EIGHT(X4, 32)
-	EIGHT(X5, 40)
-	VEXTRACTI128 $1, Y4, X4
-	EIGHT(X4, 48)
-	VEXTRACTI128 $1, Y5, X5
-	EIGHT(X5, 56)
-	MOVQ         AX, (R12)
-	ADDQ         $768, DI
-	ADDQ         $8, R12
-	DECQ         R13
-	JNZ          block
+	BOUNDS
+	BLOCK512(Z16, Z17)
+	BLOCK512(Z18, Z19)
+	BLOCK512(Z20, Z21)
+	BLOCK512(Z22, Z23)
+	SUBQ R11, DI
+	ADDQ $768, DI
+	SUBQ $4, R13
+	JMP  four
+
+one:
+	TESTQ  R13, R13
+	JZ     done
+	MOVQ   R8, SI
+	MOVQ   R10, CX
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+
+stepone:
+	TABLES512
+	STEP512(0(DI), 64(DI), 128(DI), 192(DI), Z16, Z17)
+	ADDQ $256, DI
+	SUBQ $-128, SI
+	DECQ CX
+	JNZ  stepone
+
+	BOUNDS
+	BLOCK512(Z16, Z17)
+	SUBQ R11, DI
+	ADDQ $768, DI
+	DECQ R13
+	JMP  one
+
+done:
 	VZEROUPPER
 	RET
 

@@ -165,8 +165,11 @@ func (m *Matrix) Above(q *Query, least *float64, visit func(row int, score float
 // Rows that are looked at closer lie anywhere in memory. They are on their way while sketches of others are read, until
 // there are waitFor of them: most of a first block are, and then one in some sixty.
 const (
-	waitFor     = 16
+	waitFor     = 32
 	mostWaiting = waitFor + sketchesAtOnce*blockRows
+
+	// rowsAtOnce is how many rows that lie anywhere are multiplied at once.
+	rowsAtOnce = 4
 
 	// sketchesAtOnce is how many blocks are asked with what a row must reach then.
 	sketchesAtOnce = 4
@@ -211,8 +214,13 @@ func (m *Matrix) visitEach(q *Query, rows []int32, least *float64, visit func(ro
 	if m.looker != nil {
 		m.looker.CheckEach(bytesOf(m.codes), m.dims, rows)
 	}
-	var sums [mostWaiting]int32
-	dotsAt(q.codes, m.codes, rows, sums[:len(rows)])
+	padded := rows
+	for len(padded) > 0 && len(padded)%rowsAtOnce != 0 && len(padded) < cap(padded) {
+		padded = append(padded, rows[0]) // a kernel takes so many; one more costs less than a few by themselves
+	}
+	var room [mostWaiting]int32
+	sums := room[:len(padded)]
+	dotsAt(q.codes, m.codes, padded, sums)
 	for i, row := range rows {
 		score := m.score(q, sums[i], int(row))
 		if float64(score) < *least {

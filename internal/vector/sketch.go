@@ -180,7 +180,8 @@ func (q *Query) Coarsen() {
 	}
 	t := &turned{y: make([]float64, dims), rest: make([]float64, dims), codes: make([]int32, dims)}
 	square := int64(0)
-	for i, v := range newRotation(dims).turn(codes) {
+	turning := rotation{y: make([]int32, dims)} // the rest of one is for sketches
+	for i, v := range turning.turn(codes) {
 		t.y[i] = float64(v)
 		square += int64(v) * int64(v)
 	}

@@ -15,12 +15,13 @@ import (
 // The kernels must agree for every number of dimensions that has sketches, at the extremes, and
 // write nothing beyond.
 func TestSketchKernelsAgree(t *testing.T) {
+	const blocksOf = 7
 	rng := rand.New(rand.NewPCG(11, 12))
 	for dims := 128; dims <= 1024; dims *= 2 {
 		some := 0
 		for round := range 40 {
 			m := New(dims)
-			for range 5 * blockRows {
+			for range blocksOf * blockRows {
 				m.Append(unit(rng, dims))
 			}
 			m.Use(m.Sketch())
@@ -44,20 +45,23 @@ func TestSketchKernelsAgree(t *testing.T) {
 			m.lookAtSketch()
 			q.turned.ask(m.sketch, q.scale, &a)
 			a.aim(float64(a.bounds.spread*numberAt(blocks, dims, rng.IntN(64), 2)) * rng.Float64() * 1.5)
-			plain := make([]uint64, 5)
+			plain := make([]uint64, blocksOf)
 			mayReachPortable(blocks, dims, &a, plain)
 			eachKernel(func(name string) {
-				quick := []uint64{0, 0, 0, 0, 0, 42}
-				mayReach(blocks, dims, &a, quick[:5])
-				if !slices.Equal(quick[:5], plain) || quick[5] != 42 {
-					t.Fatalf("%s, %d dimensions: %x, portable %x", name, dims, quick, plain)
+				for n := 1; n <= len(plain); n++ { // kernels take several blocks at once
+					quick := make([]uint64, n+1)
+					quick[n] = 42
+					mayReach(blocks, dims, &a, quick[:n])
+					if !slices.Equal(quick[:n], plain[:n]) || quick[n] != 42 {
+						t.Fatalf("%s, %d dimensions: %x, portable %x", name, dims, quick, plain[:n])
+					}
 				}
 			})
 			for _, mask := range plain {
 				some += bits.OnesCount64(mask)
 			}
 		}
-		if all := 40 * 5 * blockRows; some < all/50 || some > all*49/50 {
+		if all := 40 * blocksOf * blockRows; some < all/50 || some > all*49/50 {
 			t.Errorf("%d dimensions: %d of %d rows may reach what they must", dims, some, all)
 		}
 	}
