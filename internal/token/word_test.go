@@ -42,25 +42,6 @@ func TestPartsSumToTheWhole(t *testing.T) {
 	}
 }
 
-// What is remembered makes counting cheaper than the codec is: no word is cut into tokens twice.
-func TestWordsAreRemembered(t *testing.T) {
-	c, err := token.Open("o200k_base")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, sentence := range []string{
-		"The quick brown fox, (jumps: 0.93) over the lazy dog. ", "one\nword\na\nline\n", "a\ttable\tof\t12\t34\r\n", "1 2 3 ",
-	} {
-		text := strings.Repeat(sentence, 50)
-		c.Count(text)
-		text = strings.ReplaceAll(text, "0.93) over", "93.0) over") // other neighbours, no other words
-		c.Count(") over 93.0) dog.")
-		if n := testing.AllocsPerRun(20, func() { c.Count(text) }); n > 50 {
-			t.Errorf("counting known words takes %.0f allocations: %q", n, sentence)
-		}
-	}
-}
-
 // A long text that was counted is not counted again: a conversation is counted whole with each message
 // that comes. Another text of its length has a count of its own.
 func TestLongTextsAreRemembered(t *testing.T) {

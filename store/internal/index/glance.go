@@ -36,7 +36,7 @@ func (g *glance) selectedBy(f *loci.Filter) bool {
 			return false
 		}
 	}
-	return condition.Among(f.Scopes, g.scope) && (f.MinConfidence <= 0 || g.decay.At(f.At) >= f.MinConfidence)
+	return condition.Among(f.Scopes, g.scope) && !(f.MinConfidence > 0 && g.decay.At(f.At) < f.MinConfidence)
 }
 
 // glance reads it from a rest, which has more behind it.

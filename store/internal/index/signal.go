@@ -247,11 +247,8 @@ func (s *search) selected(at place) (bool, error) {
 		return false, nil
 	}
 	if s.glances {
-		if !sh.covered {
-			return false, nil
-		}
 		if g, ok := sh.glance(at.entry); ok {
-			return g.selectedBy(s.filter), nil
+			return sh.covered && g.selectedBy(s.filter), nil
 		}
 	}
 	r := sh.headerOf(at.entry, &s.room)

@@ -2,9 +2,39 @@ package token
 
 import (
 	"math/bits"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
+
+// What is remembered makes counting cheaper than the codec is: no word is cut into tokens twice, whatever its neighbours
+// are and wherever its line ends.
+func TestWordsAreRemembered(t *testing.T) {
+	t.Parallel()
+	c := newCounter("o200k_base", o200kTokens, (*pieces).o200k)
+	for _, words := range [][]string{
+		{" quick", " fox,", " (jumps:", " lazy", " dog.", " a"},
+		{"\none", "\nword", "\na", "\nline"},
+		{"\ttable", "\tof", "\t12"},
+		{" 1", " 22", " 333"},
+	} {
+		for _, word := range words {
+			c.Count(word)
+			c.Count(word[:1])
+			c.Count(word[1:]) // a text is counted line by line
+		}
+		for range 20 {
+			text := ""
+			for range 30 {
+				text += words[rand.IntN(len(words))]
+			}
+			before := c.cut.Load()
+			if c.Count(text); c.cut.Load() > before {
+				t.Errorf("%d bytes of known words are cut again: %q", c.cut.Load()-before, text)
+			}
+		}
+	}
+}
 
 // No two words have one hash, however alike they are: a word that has that of another one has its tokens. A letter
 // changes half of the bits.
