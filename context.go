@@ -74,7 +74,7 @@ type ContextItem struct {
 	Score   float64       `json:"score"`
 	Fit     float64       `json:"fit"` // see [Recalled]
 	Explain RecallExplain `json:"explain"`
-	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since it is far too long, or others before it are
+	Tokens  int           `json:"tokens"`           // of its line; 0: not counted, since it is far too long, others before it are, or no room was left
 	Reason  OmitReason    `json:"reason,omitempty"` // of one left out
 }
 
@@ -153,13 +153,11 @@ func (m *Memory) contextFrom(
 		block.KeywordOnly = block.KeywordOnly || f.result.KeywordOnly
 		sections[i] = fit.Section[weighed]{Heading: contextSections[i].heading, Share: shares[i]}
 		for _, it := range best[i][:min(len(best[i]), lines[i])] {
-			line := func() (string, error) { return contextLine(it.record, block.At, q.Clean) }
-			if err := sections[i].Add(it, len(it.record.Text), block.Budget, line); err != nil {
-				return ContextBlock{}, false, err
-			}
+			sections[i].Add(it, len(it.record.Text), block.Budget)
 		}
 	}
-	w := fit.Writer[weighed]{Title: "# Memory Context\n", Count: o.Tokenizer.Count, Budget: block.Budget,
+	line := func(w *weighed) (string, error) { return contextLine(w.record, block.At, q.Clean) }
+	w := fit.Writer[weighed]{Title: "# Memory Context\n", Line: line, Count: o.Tokenizer.Count, Budget: block.Budget,
 		Sections: sections[:], Compare: compareWeighed}
 	if err := w.Fill(ctx); err != nil {
 		return ContextBlock{}, false, AsError(err)
@@ -225,7 +223,7 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (line strin
 	switch r.Kind {
 	case KindFact:
 		var subject, predicate string
-		if attribute.MayHave(r.Body, "subject") || attribute.MayHave(r.Body, "predicate") { // the body was read for its importance
+		if attribute.MayHave(r.Body, "subject") { // and a predicate; the body was read for its importance
 			if subject, predicate, err = keyOf(r.Body); err != nil {
 				return "", err
 			}
@@ -236,10 +234,12 @@ func contextLine(r *Record, at time.Time, clean func(string) string) (line strin
 		}
 		return fence.FactLine(clean(subject), clean(predicate), clean(content), r.Decay.At(at)), err
 	case KindRule:
-		var b ruleBody
-		err := jsonguard.Members(r.Body, "maturity", (*string)(&b.Maturity), "success_count", &b.Successes, "harmful_count", &b.Harms)
-		if err != nil {
-			return "", &Error{Code: Internal, Op: "read rule", Err: err}
+		b := ruleBody{Maturity: Maturity(r.Status)} // most rules have no counts
+		if b.Maturity == "" || attribute.MayHave(r.Body, "_count") {
+			err := jsonguard.Members(r.Body, "maturity", (*string)(&b.Maturity), "success_count", &b.Successes, "harmful_count", &b.Harms)
+			if err != nil {
+				return "", &Error{Code: Internal, Op: "read rule", Err: err}
+			}
 		}
 		return fence.RuleLine(clean(r.Text), string(b.Maturity), Effectiveness(b.Successes, b.Harms)), nil
 	}

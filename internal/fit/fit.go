@@ -11,11 +11,15 @@ import (
 
 // A Writer chooses what of its sections fits a budget. Lines are about values of M.
 type Writer[M any] struct {
-	Title    string // the first line, with its end
+	Title    string                                  // the first line, with its end
+	Line     func(about *M) (text string, err error) // makes the text of one that has none yet
 	Count    func(text string) int
 	Budget   int
 	Sections []Section[M]
 	Compare  func(a, b *M) int // the better comes first
+
+	looked   int // lines that were counted
+	shortest int // tokens, of these
 }
 
 // A Section is a heading and the lines that could stand below it, best first.
@@ -31,14 +35,16 @@ type Section[M any] struct {
 // A Line is what could stand in a section.
 type Line[M any] struct {
 	About   *M
-	Text    string
-	Tokens  int  // 0: not counted
-	Shown   bool // it is part of the text
-	TooLong bool // for any text within the budget
-	Passed  bool // over, with a text that was not made: too many before it are long
+	Text    string // "": not made
+	Tokens  int    // 0: not counted
+	Shown   bool   // it is part of the text
+	TooLong bool   // for any text within the budget
+	Passed  bool   // over: too many before it are long
+
+	counted bool
 }
 
-// Texts of up to shortText bytes are always looked at. Longer ones are, while together they
+// Texts of up to shortText bytes are looked at while there is room. Longer ones are, while together they
 // have no more than longTexts bytes and usualToken for each token of the section's share: a
 // memory may have hundreds of texts that are longer than everything that is shown.
 const (
@@ -47,9 +53,16 @@ const (
 	usualToken = 6 // bytes; of most texts a token has fewer
 )
 
-// Add puts the line of a memory behind the others. size is about how many bytes it will
-// have, and text makes it.
-func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)) (err error) {
+// Lines are not made where there is hardly room for one: less than smallRoom tokens, than one in smallPart of all, and
+// than the shortest of fewLooked lines or more takes.
+const (
+	smallRoom = 40
+	smallPart = 20
+	fewLooked = 8
+)
+
+// Add puts the line of a memory behind the others. size is about how many bytes it will have.
+func (s *Section[M]) Add(about *M, size, budget int) {
 	if len(s.room) == 0 {
 		s.room = make([]Line[M], max(8, len(s.Lines)))
 	}
@@ -59,11 +72,7 @@ func (s *Section[M]) Add(about *M, size, budget int, text func() (string, error)
 		it.Passed = s.long > longTexts+int(s.Share*float64(usualToken*budget))
 		s.long += min(size, usualToken*budget)
 	}
-	if !it.Passed {
-		it.Text, err = text()
-	}
 	s.Lines = append(s.Lines, it)
-	return err
 }
 
 // Count counts the lines of sections, and those that are left out.
@@ -82,37 +91,62 @@ func Count[M any](sections []Section[M]) (lines, left int) {
 // Fill chooses section by section. Each gets the best lines that fit its share of the
 // room below the headings, with what the sections before it left over. What is left in
 // the end goes to the best remaining lines of all sections, by score. A line that does
-// not fit is passed over for a shorter one.
+// not fit is passed over for a shorter one, while there is room for one.
 func (w *Writer[M]) Fill(ctx context.Context) error {
 	room := w.Budget - w.Count(w.text())
-	for _, s := range w.Sections {
-		for _, it := range s.Lines {
+	left, carried := max(0, room), 0
+	show := func(it *Line[M], allowance *int) error {
+		if !it.counted && !it.Passed && !w.isFull(*allowance, room) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if !it.Passed {
-				it.Tokens, it.TooLong = w.measure(it.Text, room)
+			if err := w.look(it, room); err != nil {
+				return err
 			}
 		}
-	}
-	left, carried := max(0, room), 0
-	show := func(it *Line[M], allowance *int) {
-		if !it.Shown && !it.TooLong && !it.Passed && it.Tokens <= *allowance {
+		if it.counted && !it.Shown && !it.TooLong && it.Tokens <= *allowance {
 			it.Shown = true
 			*allowance -= it.Tokens
 			left -= it.Tokens
 		}
+		return nil
 	}
 	for _, s := range w.Sections {
 		allowance := int(math.Floor(s.Share*float64(max(0, room)))) + carried
 		for _, it := range s.Lines {
-			show(it, &allowance)
+			if err := show(it, &allowance); err != nil {
+				return err
+			}
 		}
 		carried = allowance
 	}
 	for it := range w.bestFirst() {
 		rest := left
-		show(it, &rest)
+		if err := show(it, &rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFull reports whether an allowance hardly has room for another line. Where there is no room at all, each line is
+// found to be too long.
+func (w *Writer[M]) isFull(allowance, room int) bool {
+	return room > 0 && w.looked >= fewLooked && allowance < min(smallRoom, room/smallPart, w.shortest)
+}
+
+// look makes a line and counts it.
+func (w *Writer[M]) look(it *Line[M], room int) (err error) {
+	if it.Text == "" {
+		if it.Text, err = w.Line(it.About); err != nil {
+			return err
+		}
+	}
+	it.Tokens, it.TooLong = w.measure(it.Text, room)
+	if it.counted = true; !it.TooLong {
+		if w.looked++; w.looked == 1 || it.Tokens < w.shortest {
+			w.shortest = it.Tokens
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -64,6 +65,70 @@ func TestWhatIsLeftGoesToTheBest(t *testing.T) {
 	// The second section has 5 of its own and the 5 of the first: 8 go there, and of the 12 that are left 12.
 	if got, want := fmt.Sprint(shown), "[0.5 false 0.4 false 0.9 false 0.6 true 0.3 true 0.8 false]"; got != want {
 		t.Errorf("%s; want %s", got, want)
+	}
+}
+
+// Where hardly any room is left no more lines are made. Short ones are looked for as long as there is room for one, or
+// few have been looked at.
+func TestNoLinesAreMadeWithoutRoom(t *testing.T) {
+	type lines = [][2]int // how many, and of how many tokens
+	for name, c := range map[string]struct {
+		budget        int
+		lines         lines
+		made, shown   int
+		tokens, other int // of all that is shown; of a section behind it, with one line of so many
+	}{
+		"a section that is full":             {400, lines{{100, 30}}, 13, 13, 390, 0},
+		"a short one among few":              {1000, lines{{1, 970}, {1, 900}, {1, 15}}, 3, 2, 985, 0},
+		"and behind some that fit no text":   {1000, lines{{8, 2000}, {1, 970}, {1, 15}}, 10, 2, 985, 0},
+		"a short one where there is room":    {2000, lines{{12, 1200}, {1, 45}}, 13, 2, 1245, 0},
+		"a short one without room":           {1000, lines{{10, 98}, {30, 97}, {1, 15}}, 10, 10, 980, 0},
+		"a small budget":                     {200, lines{{10, 19}, {20, 18}, {1, 9}}, 31, 11, 199, 0},
+		"nor is one of another section made": {400, lines{{100, 30}}, 13, 13, 390, 9},
+		"but where there may be room":        {830, lines{{30, 60}}, 31, 13, 780, 45},
+		"no room at all: each is too long":   {0, lines{{12, 5}}, 12, 0, 0, 0},
+		"lines that are too long are no few": {900, lines{{20, 1000}, {40, 100}}, 29, 9, 900, 0},
+	} {
+		made := 0
+		w := Writer[int]{Budget: c.budget, Compare: func(a, b *int) int { return 0 },
+			Count: func(text string) int { return strings.Count(text, "x") },
+			Line:  func(tokens *int) (string, error) { made++; return strings.Repeat("x", *tokens), nil },
+		}
+		first := Section[int]{Share: 1}
+		for _, l := range c.lines {
+			for range l[0] {
+				first.Add(&l[1], l[1], c.budget)
+			}
+		}
+		w.Sections = append(w.Sections, first)
+		if c.other > 0 {
+			next := Section[int]{}
+			next.Add(&c.other, c.other, c.budget)
+			w.Sections = append(w.Sections, next)
+		}
+		if err := w.Fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		shown, tokens := 0, 0
+		for _, it := range w.Sections[0].Lines {
+			if it.Shown {
+				shown, tokens = shown+1, tokens+it.Tokens
+			}
+			if c.budget == 0 && !it.TooLong {
+				t.Errorf("%s: %+v", name, it)
+			}
+		}
+		if made != c.made || shown != c.shown || tokens != c.tokens {
+			t.Errorf("%s: %d lines are made and %d shown, of %d tokens; want %d, %d and %d",
+				name, made, shown, tokens, c.made, c.shown, c.tokens)
+		}
+	}
+	failed := errors.New("damaged")
+	w := Writer[int]{Budget: 10, Count: func(string) int { return 0 }, Line: func(*int) (string, error) { return "", failed }}
+	w.Sections = []Section[int]{{Share: 1}}
+	w.Sections[0].Add(new(int), 1, 10)
+	if err := w.Fill(t.Context()); !errors.Is(err, failed) {
+		t.Error(err)
 	}
 }
 
@@ -166,17 +231,17 @@ func TestNotAllLongTextsAreLookedAt(t *testing.T) {
 	for budget, most := range map[int]int{3000: 17, 200_000: 5} {
 		made, counted := 0, 0
 		s := Section[float64]{Heading: "## x", Share: 0.5}
+		texts := map[*float64]string{}
 		add := func(score float64, text string) {
-			read := func() (string, error) { made++; return text, nil }
-			if err := s.Add(&score, len(text), budget, read); err != nil {
-				t.Fatal(err)
-			}
+			texts[&score] = text
+			s.Add(&score, len(text), budget)
 		}
 		for i := range 100 {
 			add(1-float64(i)/1000, strings.Repeat("long", size/4))
 		}
 		add(0.1, "- short\n")
-		w := Writer[float64]{Sections: []Section[float64]{s}, Budget: budget, Count: func(text string) int {
+		line := func(about *float64) (string, error) { made++; return texts[about], nil }
+		w := Writer[float64]{Sections: []Section[float64]{s}, Budget: budget, Line: line, Count: func(text string) int {
 			counted += len(text)
 			return len(text) / 4
 		}, Compare: func(a, b *float64) int { return cmp.Compare(*b, *a) }}
