@@ -166,6 +166,32 @@ func (m Mark) Likely(marks []Mark, edits int) iter.Seq2[int, Mark] {
 // Distance is the number of typing errors between two words, at most most+1: a letter too
 // many, too few or another one, or two neighbours in each other's place.
 func Distance(a, b string, most int) int {
+	a, b = unlike(a, b)
+	switch {
+	case a == "" || b == "":
+		return min(utf8.RuneCountInString(a+b), most+1)
+	case most == 1 && len(a)+len(b) == utf8.RuneCountInString(a)+utf8.RuneCountInString(b): // both are ASCII
+		// They begin and end in different ways.
+		if len(a) == 1 && len(b) == 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0] {
+			return 1
+		}
+		return 2
+	}
+	return distance(a, b, most)
+}
+
+// unlike is what is left of two words without what of ASCII they begin and end with alike, which takes no error.
+func unlike(a, b string) (string, string) {
+	for a != "" && b != "" && a[0] == b[0] && a[0] < utf8.RuneSelf {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] && a[len(a)-1] < utf8.RuneSelf {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return a, b
+}
+
+func distance(a, b string, most int) int {
 	var memory struct { // enough for what is mended, so that nothing is allocated for it
 		x, y [mostMisspelt]rune
 		rows [3][mostMisspelt + 1]int

@@ -32,6 +32,52 @@ func TestDistance(t *testing.T) {
 	}
 }
 
+// One error away is what one change makes of a word, and nothing else: of all words of up to three of five letters.
+func TestWordsOneErrorAway(t *testing.T) {
+	t.Parallel()
+	letters := []rune("abcéè")
+	words := []string{""}
+	for from := 0; len(words) < 1+5+25+125; {
+		next := len(words)
+		for _, w := range words[from:next] {
+			for _, r := range letters {
+				words = append(words, w+string(r))
+			}
+		}
+		from = next
+	}
+	for _, word := range words {
+		made := map[string]bool{}
+		w := []rune(word)
+		for i := range len(w) + 1 {
+			for _, r := range letters {
+				made[string(w[:i])+string(r)+string(w[i:])] = true
+				if i < len(w) {
+					made[string(w[:i])+string(r)+string(w[i+1:])] = true
+				}
+			}
+			if i < len(w) {
+				made[string(w[:i])+string(w[i+1:])] = true
+			}
+			if i+1 < len(w) {
+				made[string(w[:i])+string([]rune{w[i+1], w[i]})+string(w[i+2:])] = true
+			}
+		}
+		for _, other := range words {
+			want := 2
+			switch {
+			case other == word:
+				want = 0
+			case made[other]:
+				want = 1
+			}
+			if got, further := Distance(word, other, 1), Distance(word, other, 2); got != want || min(further, 2) != want {
+				t.Fatalf("%q and %q: %d errors, %d with more; want %d", word, other, got, further, want)
+			}
+		}
+	}
+}
+
 // A mark holds the length of a word and how many errors are mended in it, and tells which words
 // are worth a look. A text that is not a word has no mark.
 func TestMarks(t *testing.T) {
