@@ -218,8 +218,7 @@ func (m *Matrix) visitEach(q *Query, rows []int32, least *float64, visit func(ro
 	for len(padded) > 0 && len(padded)%rowsAtOnce != 0 && len(padded) < cap(padded) {
 		padded = append(padded, rows[0]) // a kernel takes so many; one more costs less than a few by themselves
 	}
-	var room [mostWaiting]int32
-	sums := room[:len(padded)]
+	sums := q.turned.sums[:len(padded)]
 	dotsAt(q.codes, m.codes, padded, sums)
 	for i, row := range rows {
 		score := m.score(q, sums[i], int(row))

@@ -166,6 +166,7 @@ type turned struct {
 
 	asking  asking             // memory
 	waiting [mostWaiting]int32 // memory for [Matrix.aboveCoarse]
+	sums    [mostWaiting]int32 // memory for [Matrix.visitEach]
 }
 
 // Coarsen makes the query one that asks sketches first, where a matrix has them.
@@ -174,14 +175,14 @@ func (q *Query) Coarsen() {
 	if !sketches(dims) {
 		return
 	}
-	codes := make([]int8, dims)
-	for i, c := range q.codes {
-		codes[i] = int8(c)
+	t := turnedQueries.Get().(*turned)
+	t.y, t.rest, t.codes = sized(t.y, dims), sized(t.rest, dims), sized(t.codes, dims)
+	for i, sign := range signs()[:dims] {
+		t.codes[i] = int32(q.codes[i]) * sign
 	}
-	t := &turned{y: make([]float64, dims), rest: make([]float64, dims), codes: make([]int32, dims)}
+	mix(t.codes)
 	square := int64(0)
-	turning := rotation{y: make([]int32, dims)} // the rest of one is for sketches
-	for i, v := range turning.turn(codes) {
+	for i, v := range t.codes {
 		t.y[i] = float64(v)
 		square += int64(v) * int64(v)
 	}
@@ -189,6 +190,23 @@ func (q *Query) Coarsen() {
 	if length := t.length * q.scale / math.Sqrt(float64(dims)); length > leastNarrow && length < mostNarrow {
 		q.turned = t
 	}
+}
+
+// Release gives back what [Query.Coarsen] took, for another query.
+func (q *Query) Release() {
+	if q.turned != nil {
+		turnedQueries.Put(q.turned)
+		q.turned = nil
+	}
+}
+
+var turnedQueries = sync.Pool{New: func() any { return new(turned) }}
+
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 // ask makes the query one for a sketch. The conversions forbid to fuse steps: it is the same on every processor.

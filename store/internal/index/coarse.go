@@ -30,5 +30,6 @@ func (s *search) compare(v []float32) {
 	}
 	if sketched > s.coarseAbove {
 		query.Coarsen()
+		s.coarse = query
 	}
 }

@@ -121,3 +121,13 @@ func TestOtherFiltersAskTheHeader(t *testing.T) {
 		}
 	}
 }
+
+// A time in milliseconds is the same moment as the time that is made of it, before 1970, too.
+func TestMomentsOfMilliseconds(t *testing.T) {
+	t.Parallel()
+	for _, milli := range []int64{0, 1, 999, 1000, 1_764_464_400_123, -1, -999, -1000, -1001, -62_135_596_800_000} {
+		if got, want := momentAt(milli), momentOf(time.UnixMilli(milli)); got != want {
+			t.Errorf("%d: %v, want %v", milli, got, want)
+		}
+	}
+}

@@ -331,6 +331,11 @@ func (m *mapped) seen(n uint32) seen {
 		e.Position, speakerIn(e.Flags), signatureIn(e.Flags), traitsIn(e.Flags), !m.isDead(n), e.Flags&flagLazy != 0}
 }
 
+func (m *mapped) standing(n uint32) (id loci.ID, created moment, first, passages uint32) {
+	e := m.Entry(n)
+	return e.ID, momentAt(e.Created), e.First, e.Passages
+}
+
 func (m *mapped) firstOf(n uint32) uint32 { return m.Entry(n).First }
 
 func (m *mapped) numberOf(n uint32) uint32 { return m.Entry(n).Number }

@@ -308,6 +308,9 @@ const (
 
 // again makes a search ready for another one, with the memory that it has worked in, and nothing in it.
 func (s *search) again() {
+	if s.coarse != nil {
+		s.coarse.Release()
+	}
 	parts, words, found, asks := s.parts, s.words, s.found, s.asked
 	*s = search{}
 	s.parts, s.words = emptied(parts, keptParts), emptied(words, keptWords)
@@ -374,6 +377,7 @@ type search struct {
 	phrased   [][]bool                                     // by part and entry: holds every phrase of the query; nil: there is none
 
 	coarseAbove, skipFrom, readCost, guessFrom int
+	coarse                                     *vector.Query // see [search.compare]
 	bm25
 
 	unguessed *atomic.Int32 // of the index

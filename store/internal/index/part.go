@@ -42,6 +42,7 @@ type part interface {
 	spelled(word uint32) (spelling, term string) // "": nobody says it any more
 
 	seen(entry uint32) seen
+	standing(entry uint32) (id loci.ID, created moment, first, passages uint32) // what it is ranked by
 	firstOf(entry uint32) (passage uint32)
 	numberOf(entry uint32) uint32 // see [Index.UpsertNumbered]
 	placeOf(entry uint32) uint32  // see [Index.UpsertPlaced]
@@ -192,6 +193,11 @@ func (s *shard) seen(n uint32) seen {
 	e := &s.entries[n]
 	return seen{e.record.ID, e.record.Version, e.record.CreatedAt, e.first,
 		e.passages, e.sequence, e.position, e.speaker, e.signed, e.traits, e.alive, e.lazy}
+}
+
+func (s *shard) standing(n uint32) (id loci.ID, created moment, first, passages uint32) {
+	e := &s.entries[n]
+	return e.record.ID, momentOf(e.record.CreatedAt), e.first, e.passages
 }
 
 func (s *shard) firstOf(n uint32) uint32 { return s.entries[n].first }

@@ -119,9 +119,10 @@ func (s *search) best(limit int, by signal, likely []place) ([]place, error) {
 		if !sh.hasTags(at.entry) {
 			return nil // of a tag that few have: all others are looked at no closer
 		}
-		e := sh.seen(at.entry)
-		r := ranked{at: at, score: score, created: momentOf(e.created), id: e.id}
-		if t.full() && !r.before(t.worst()) || !isBest(sh, &e, n, score, by) {
+		r := ranked{at: at, score: score}
+		var first, passages uint32
+		r.id, r.created, first, passages = sh.standing(at.entry)
+		if t.full() && !r.before(t.worst()) || !isBest(sh, first, passages, n, score, by) {
 			return nil
 		}
 		if len(likely) > 0 && sh.isLikely(at.entry) {
@@ -225,8 +226,8 @@ func (s *search) bestInTime(limit int, times []loci.NamedTime) ([]place, error) 
 
 // isBest reports whether a passage is the one its entry is ranked by, so that an
 // entry comes once: the best scored, the first of equal ones.
-func isBest(sh *scoring, e *seen, n uint32, score float64, by signal) bool {
-	for other := e.first; other < e.first+e.passages; other++ {
+func isBest(sh *scoring, first, passages, n uint32, score float64, by signal) bool {
+	for other := first; other < first+passages; other++ {
 		if other == n {
 			continue
 		}

@@ -22,6 +22,15 @@ type moment struct{ seconds, nanoseconds int64 }
 
 func momentOf(t time.Time) moment { return moment{t.Unix(), int64(t.Nanosecond())} }
 
+// momentAt is that of a time in milliseconds.
+func momentAt(milli int64) moment {
+	seconds := milli / 1000
+	if milli%1000 < 0 {
+		seconds--
+	}
+	return moment{seconds, (milli - seconds*1000) * 1e6}
+}
+
 func (a moment) compare(b moment) int {
 	if a.seconds != b.seconds {
 		return cmp.Compare(a.seconds, b.seconds)
