@@ -242,3 +242,14 @@ func BenchmarkRedact(b *testing.B) {
 		})
 	}
 }
+
+// A password in a URL goes whole, however long it is and however many "@" it holds.
+func TestLongPasswordsGoWhole(t *testing.T) {
+	part := strings.Repeat("x", 1000) + "@"
+	for _, parts := range []int{1, 2, 40, 400} {
+		got := secret.Redact("see a://u:" + strings.Repeat(part, parts) + "host/path")
+		if want := "see a://u:[REDACTED]@host/path"; got != want {
+			t.Errorf("%d parts leave %d bytes: %.60q", parts, len(got), got)
+		}
+	}
+}
