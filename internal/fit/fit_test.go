@@ -124,7 +124,8 @@ func TestNoLinesAreMadeWithoutRoom(t *testing.T) {
 		}
 	}
 	failed := errors.New("damaged")
-	w := Writer[int]{Budget: 10, Count: func(string) int { return 0 }, Line: func(*int) (string, error) { return "", failed }}
+	fails := func(*int) (string, error) { return "", failed }
+	w := Writer[int]{Budget: 10, Count: func(string) int { return 0 }, Line: fails}
 	w.Sections = []Section[int]{{Share: 1}}
 	w.Sections[0].Add(new(int), 1, 10)
 	if err := w.Fill(t.Context()); !errors.Is(err, failed) {

@@ -71,7 +71,8 @@ func TestWordsOneErrorAway(t *testing.T) {
 			case made[other]:
 				want = 1
 			}
-			if got, further := Distance(word, other, 1), Distance(word, other, 2); got != want || min(further, 2) != want {
+			got, further := Distance(word, other, 1), Distance(word, other, 2)
+			if got != want || min(further, 2) != want {
 				t.Fatalf("%q and %q: %d errors, %d with more; want %d", word, other, got, further, want)
 			}
 		}

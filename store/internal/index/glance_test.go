@@ -51,7 +51,8 @@ func TestAGlanceSelectsAsTheHeader(t *testing.T) {
 	}
 	selected, glanced := 0, 0
 	for range 200 {
-		f := loci.Filter{Within: places[:1], At: moment(), Kinds: []loci.Kind{loci.KindFact}, MinConfidence: float64(rng.IntN(3)) / 4}
+		f := loci.Filter{Within: places[:1], At: moment(), Kinds: []loci.Kind{loci.KindFact}}
+		f.MinConfidence = float64(rng.IntN(3)) / 4
 		if !f.At.IsZero() {
 			f.At = f.At.Add(time.Duration(rng.IntN(2)) * 999_999)
 		}
