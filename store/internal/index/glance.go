@@ -2,9 +2,9 @@ package index
 
 import (
 	"math"
+	"slices"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/internal/condition"
 )
 
 // A glance is what most filters ask of an entry that is there. To read it takes a fifth of what its header takes, and
@@ -26,7 +26,7 @@ func glances(f *loci.Filter) bool {
 
 // covers reports whether a filter has the namespace and the kind of a shard.
 func covers(f *loci.Filter, sh *shard) bool {
-	return f.Covers(sh.namespace) && condition.Among(f.Kinds, sh.key.Kind)
+	return f.Covers(sh.namespace) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, sh.key.Kind))
 }
 
 // selectedBy is [loci.Filter.SelectsHeader] of a filter that glances.
@@ -36,7 +36,10 @@ func (g *glance) selectedBy(f *loci.Filter) bool {
 			return false
 		}
 	}
-	return condition.Among(f.Scopes, g.scope) && !(f.MinConfidence > 0 && g.decay.At(f.At) < f.MinConfidence)
+	if len(f.Scopes) > 0 && !slices.Contains(f.Scopes, g.scope) {
+		return false
+	}
+	return !(f.MinConfidence > 0 && g.decay.At(f.At) < f.MinConfidence)
 }
 
 // glance reads it from a rest, which has more behind it.
