@@ -32,16 +32,17 @@ var bearerCases = []testCase{
 		b.same("what was searched for then", by, nil)
 	}},
 	{"a name beside a role changes no score of what says the role", func(b *bench) {
-		b.put(record(1, "My daughter Mia is nine."), record(2, "My daughter soon is nine."), record(3, "walrus"))
+		b.put(record(1, "My daughter Mia is nine."), record(2, "My daughter Ida is nine."), record(3, "walrus"),
+			record(7, "His daughter is nine soon."))
 		before := b.byID(words("daughter nine"), 10)
 		b.put(record(4, "Mia swims."), record(5, "walrus"))
 		b.apply(erasure(record(3, "walrus")))
 		b.apply(erasure(record(5, "walrus")))
 		b.put(record(6, "walrus"))
-		b.same("hits before", len(before), 2)
+		b.same("hits before", len(before), 3)
 		after := b.byID(words("daughter nine"), 10)
-		b.same("hits", len(after), 3)
-		b.exactly("what says the name, too", after[id(1)].Keyword, after[id(2)].Keyword)
+		b.same("hits", len(after), 4)
+		b.exactly("what says a name, too", after[id(1)].Keyword, after[id(7)].Keyword)
 		b.exactly("what is covered", after[id(1)].Covered, 1)
 	}},
 	{"a role that many bear, or nobody who is searched, tells nothing", func(b *bench) {
