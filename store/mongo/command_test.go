@@ -120,8 +120,8 @@ func about(filter bson.RawValue, collection string) bool {
 // TestCommandsNameTheirTenant: every query and every document names the tenant, whatever the
 // store is asked. Nothing else keeps tenants apart.
 func TestCommandsNameTheirTenant(t *testing.T) {
-	s := openWith(t, keptDatabase(t), (&mongo.Options{}).Shelve(1, 3, true))
-	useEverything(t, s)
+	url, opts := keptDatabase(t), (&mongo.Options{}).Shelve(1, 3, true)
+	useEverything(t, openWith(t, url, opts), openWith(t, url, opts))
 	commands.Lock()
 	defer commands.Unlock()
 	for _, fault := range commands.faults {
@@ -147,8 +147,8 @@ func TestCommandsNameTheirTenant(t *testing.T) {
 	}
 }
 
-// useEverything calls every method of a store.
-func useEverything(t *testing.T, s loci.Store) {
+// useEverything calls every method of a store. What another server writes meanwhile is followed.
+func useEverything(t *testing.T, s, beside loci.Store) {
 	t.Helper()
 	ctx, tn, at := t.Context(), locitest.Tenant(t, "all"), time.UnixMilli(1_800_000_000_000).UTC()
 	place := loci.Namespace{"user", "ada"}
@@ -189,13 +189,19 @@ func useEverything(t *testing.T, s loci.Store) {
 	c = change(loci.EventErased, one)
 	c.Erase = []loci.Erase{{ID: one, Version: 2}}
 	must(s.Apply(ctx, tn, c))
-	again := loci.Filter{Within: []loci.Namespace{{}}} // what was written since is followed
+	three := loci.NewID()
+	c = change(loci.EventCreated, three)
+	c.Put = []loci.Put{{Record: record(three, 1), Vectors: vectors}}
+	must(beside.Apply(ctx, tn, c))
+	again := loci.Filter{Within: []loci.Namespace{{}}}
 	if _, err := s.Match(ctx, tn, loci.Probe{Text: "walrus"}, again, 5); err != nil {
 		t.Fatal(err)
 	}
 	other := loci.Space{Model: "three", Dims: 2}
 	later := loci.Vectors{Space: other, Rows: vectors[0].Rows}
-	must(s.PutVectors(ctx, tn, []loci.RecordVectors{{ID: two, Version: 1, Vectors: later}}))
+	must(s.PutVectors(ctx, tn, []loci.RecordVectors{
+		{ID: two, Version: 1, Vectors: later}, {ID: three, Version: 1, Vectors: later},
+	}))
 	must(s.SwitchSpace(ctx, tn, space, other, 0))
 	if _, err := s.DropVectors(ctx, tn, space, 10); err != nil {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	commands.Lock()
 	commands.shapes = map[string]bson.D{}
 	commands.Unlock()
-	useEverything(t, s)
+	useEverything(t, s, s)
 	commands.Lock()
 	shapes := commands.shapes
 	commands.shapes = nil
