@@ -75,6 +75,7 @@ func TestSearchesEndAtANumberOfBytes(t *testing.T) {
 		"many in a state":           {nil, []view.State{view.Live}, 12, 0, 0},
 		"a session of its messages": {[]loci.Kind{session.Kind}, nil, 1, 0, 1},
 		"more than are seen":        {[]loci.Kind{session.Kind}, nil, 20, 0, 0},
+		"more than a look found":    {[]loci.Kind{session.Kind}, nil, 4, 0, 0},
 		"messages":                  {[]loci.Kind{session.KindMessage}, nil, 20, 0, 0},
 	} {
 		q := loci.Query{Text: "walrus", Limit: c.limit, Offset: c.offset}
