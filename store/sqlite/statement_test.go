@@ -69,10 +69,15 @@ func TestStatementsServeAllLengths(t *testing.T) {
 		}
 		within(t, s.files[testTenant], func(tx *tx) error {
 			err := tx.apply(&c)
-			for _, p := range c.Put {
-				c.Erase = append(c.Erase, loci.Erase{ID: p.Record.ID, Version: 1})
+			c.Events = nil
+			for i := range c.Put {
+				c.Put[i].Record.Version = 2
 			}
-			c.Put, c.Events = nil, nil
+			err = errors.Join(err, tx.apply(&c)) // the slots of what is there already are looked for
+			for _, p := range c.Put {
+				c.Erase = append(c.Erase, loci.Erase{ID: p.Record.ID, Version: 2})
+			}
+			c.Put = nil
 			err = errors.Join(err, tx.apply(&c))
 			for query := range tx.stmts {
 				seen[query] = true

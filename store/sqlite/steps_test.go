@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci"
@@ -51,6 +52,20 @@ func TestLastStepWaitsForTheWipingOfAll(t *testing.T) {
 	}
 	if found := filesWith(t, dir, text); len(found) > 0 {
 		t.Errorf("after the last step there is %s", found)
+	}
+}
+
+// An erase that stands alone waits as long as it may, and the last step of many longer.
+func TestLastStepWaitsLonger(t *testing.T) {
+	t.Parallel()
+	for last, wait := range map[bool]time.Duration{false: scrubPatience, true: stepsPatience} {
+		synctest.Test(t, func(t *testing.T) {
+			f, begun := &file{}, time.Now()
+			f.scrub.done, f.scrub.alone = make(chan struct{}), scrubPatience
+			if err := f.awaitScrub(t.Context(), last); err != nil || time.Since(begun) != wait {
+				t.Errorf("last: %v: it waited for %v, want %v; %v", last, time.Since(begun), wait, err)
+			}
+		})
 	}
 }
 
