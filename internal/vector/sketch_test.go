@@ -67,6 +67,44 @@ func TestSketchKernelsAgree(t *testing.T) {
 	}
 }
 
+// What a released query worked in serves another one, of fewer or more dimensions, which finds the same; it serves one at a
+// time, however often it is released.
+func TestReleasedQueriesServeOthers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for round := range 12 {
+		dims := []int{1024, 128, 512, 256}[round%4]
+		m := New(dims)
+		for range 3 * blockRows {
+			m.Append(unit(rng, dims))
+		}
+		m.Use(m.Sketch())
+		v := unit(rng, dims)
+		found := func(q *Query) (rows []int) {
+			least := 1.5 / math.Sqrt(float64(dims))
+			visit := func(row int, _ float32) error {
+				rows = append(rows, row)
+				return nil
+			}
+			if err := m.Above(q, &least, visit); err != nil {
+				t.Fatal(err)
+			}
+			return rows
+		}
+		q, other := NewQuery(v), NewQuery(unit(rng, dims))
+		q.Coarsen()
+		other.Coarsen()
+		if q.turned == other.turned {
+			t.Fatal("two queries work in the same memory")
+		}
+		if got, want := found(q), found(NewQuery(v)); !slices.Equal(got, want) || len(want) == 0 {
+			t.Fatalf("round %d: rows %v, want %v", round, got, want)
+		}
+		q.Release()
+		q.Release()
+		other.Release()
+	}
+}
+
 // numberAt is what a sketch says of a row of the first block beside its codes.
 func numberAt(blocks []byte, dims, row, which int) float32 {
 	at := sketchBlock(dims) - said + 4*(which*blockRows+row)

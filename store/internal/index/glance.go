@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci"
 )
 
-// A glance is what most filters ask of an entry that is there. To read it takes a fifth of what its header takes, and
-// a search asks for hundreds.
+// A glance is what most filters ask of an entry that is there. To read it takes less than to read its header, and a
+// search asks for hundreds.
 type glance struct {
 	scope         string
 	ends, expires int64 // in milliseconds; never, if it does not
@@ -24,7 +24,8 @@ func glances(f *loci.Filter) bool {
 		!f.NotLive && !f.Gone && !f.Waning && !f.Ended && !f.Expired
 }
 
-// covers reports whether a filter has the namespace and the kind of a shard.
+// covers reports whether a filter has the namespace and the kind of a shard. A search chooses its shards by that, too:
+// whoever chooses a wrong one finds nothing in it.
 func covers(f *loci.Filter, sh *shard) bool {
 	return f.Covers(sh.namespace) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, sh.key.Kind))
 }

@@ -90,6 +90,36 @@ func TestAGlanceSelectsAsTheHeader(t *testing.T) {
 	}
 }
 
+// Of a shard that the filter does not cover nothing is selected, even if a search comes to look into it.
+func TestNothingIsSelectedBesideTheFilter(t *testing.T) {
+	t.Parallel()
+	key := keysOf()[0]
+	x := New(space)
+	x.AddShard(key)
+	r := record(1, places[0], "tea")
+	x.Upsert(r, codes(r, 1))
+	shelve(t, x, key)
+	for selects, f := range map[bool]loci.Filter{true: {Within: places[:1]}, false: {Within: places[2:]}} {
+		s := &search{filter: &f, glances: glances(&f)}
+		s.cover(x.shards[key])
+		found := 0
+		for i := range s.parts {
+			for n := range uint32(s.parts[i].allEntries()) {
+				ok, err := s.selected(place{int32(i), n})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok {
+					found++
+				}
+			}
+		}
+		if want := map[bool]int{true: 1}[selects]; found != want || !s.glances {
+			t.Errorf("%+v selects %d entries, want %d", f, found, want)
+		}
+	}
+}
+
 // Whatever else a filter asks for, it asks the header: also what it may learn to ask for one day.
 func TestOtherFiltersAskTheHeader(t *testing.T) {
 	t.Parallel()
