@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // alone runs something on a goroutine of its own, as what gives way keeps its thread for good.
@@ -61,11 +62,13 @@ func TestEach(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 100} {
 		var done sync.Map
 		var running, most atomic.Int64
+		patience := time.Now().Add(10 * time.Second)
 		Each(n, func(i int) {
 			now := running.Add(1)
 			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 			}
-			for now < int64(min(n, Usable())) && most.Load() < int64(min(n, Usable())) { // the others come, too
+			all := int64(min(n, Usable()))
+			for now < all && most.Load() < all && time.Now().Before(patience) { // the others come, too
 				runtime.Gosched()
 			}
 			running.Add(-1)
