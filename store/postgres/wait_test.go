@@ -47,6 +47,9 @@ func TestWaitsEndInTime(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error(ctx.Err())
 	}
+	if at, ok := ctx.Deadline(); !ok || time.Until(at) < 59*time.Minute || time.Until(at) > time.Hour {
+		t.Errorf("it may wait until %v, %v; want an hour from now", at, ok)
+	}
 	leave()
 	if <-ctx.Done(); !errors.Is(ctx.Err(), context.Canceled) {
 		t.Error(ctx.Err())

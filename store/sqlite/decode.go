@@ -71,16 +71,9 @@ func (s *recordScan) afterPlace() []any {
 
 // record reads the row at hand.
 func (s *recordScan) record(rows *sql.Rows) (r loci.Record, err error) {
-	err = s.read(rows, &r)
-	return r, err
-}
-
-// read is record into memory of the caller.
-func (s *recordScan) read(rows *sql.Rows, r *loci.Record) (err error) {
 	if err := rows.Scan(s.dest...); err != nil {
-		return err
+		return r, err
 	}
-	*r = loci.Record{}
 	s.enter(s.key)
 	copy(r.ID[:], s.id)
 	r.Kind, r.Namespace, r.Slot = loci.Kind(s.kind), s.namespace, string(s.slot)
@@ -95,7 +88,7 @@ func (s *recordScan) read(rows *sql.Rows, r *loci.Record) (err error) {
 	if len(s.tags) > 0 {
 		err = json.Unmarshal([]byte(s.tags), &r.Tags)
 	}
-	return err
+	return r, err
 }
 
 // Columns that a row is scanned into without reflection; NULL is the zero value. Bytes are
