@@ -54,7 +54,7 @@ func TestRareEventsAreFoundInALongLog(t *testing.T) {
 // What a tenant's language models have used is read before each of their calls. How much else the log tells makes no
 // difference.
 func TestChargesAreFoundInALongLog(t *testing.T) {
-	const calls = 40
+	const calls = 120
 	fill := func(others int) func() {
 		s := open(t)
 		e := locitest.NewEngine(t, s, loci.Options{})
@@ -65,25 +65,26 @@ func TestChargesAreFoundInALongLog(t *testing.T) {
 			}
 		}
 		var c loci.Change
-		for range calls {
+		for range calls { // there are some in each part of the log
 			id := loci.NewID()
 			c.Events = append(c.Events, note(loci.EventReserved, loci.ID{}, `{"call":"`+id.String()+`","tokens":5}`))
-		}
-		for range others {
-			c.Events = append(c.Events, note(loci.EventUpdated, loci.NewID(), `{"version":3}`))
+			for range others / calls {
+				c.Events = append(c.Events, note(loci.EventUpdated, loci.NewID(), `{"version":3}`))
+			}
 		}
 		if err := s.Apply(t.Context(), tenant, c); err != nil {
 			t.Fatal(err)
 		}
 		return func() {
 			for range 20 {
+				e := locitest.NewEngine(t, s, loci.Options{}) // another one remembers what it has counted
 				if used, err := e.ModelTokensUsed(t.Context(), tenant); err != nil || used != 5*calls {
 					t.Fatalf("%d tokens, %v", used, err)
 				}
 			}
 		}
 	}
-	few, many := fill(100), fill(20_000)
+	few, many := fill(120), fill(60_000)
 	few()
 	many()
 	effort.AtMost(t, "a look at what language models used, in a long log", 3, few, many)
