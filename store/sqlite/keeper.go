@@ -255,7 +255,7 @@ type behindShard struct {
 	searched int64  // records, by the kept counts
 }
 
-// behind lists the shards of which much is not kept, and the space of their vectors.
+// behind lists the shards of which much is not kept, or much that is gone, and the space of their vectors.
 func (f *file) behind(ctx context.Context) (due []behindShard, space loci.Space, err error) {
 	if space, err = f.activeSpace(ctx); err != nil {
 		return nil, space, err
@@ -295,7 +295,7 @@ func (f *file) behind(ctx context.Context) (due []behindShard, space loci.Space,
 		if err != nil {
 			return nil, space, err
 		}
-		late := !m.follows(space, &now) || m.Upto > 0
+		late := !m.follows(space, &now) || m.Upto > 0 || m.wastes(f.shelf.book)
 		if s.group != nil {
 			late, s.searched = late || !slices.Equal(m.Apart, s.group.Apart), int64(m.Held)
 		}

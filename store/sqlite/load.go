@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 
@@ -36,13 +37,12 @@ type load struct {
 	namespace int64
 	group     *group // of a shard above
 
-	index *index.Index
-	seq   int64 // the state of the file from which on it must follow
-	last  int64 // the highest number of a record in that state
+	index *index.Index // of the records up to a number, as a state of the file has them
+	after int64        // the number
+	seq   int64        // the state
 	begun bool
 	apart bool  // nobody searches it: see [keeper]
-	after int64 // the number of the last record read
-	whole bool  // all are read
+	whole bool  // those are all records
 	read  int64 // records
 	of    int64 // records in all
 	size  int64 // that the budget counts
@@ -182,43 +182,68 @@ func (f *file) readParts(ctx context.Context, batch []*asked) (first, last, whol
 func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileState) error {
 	if one.begun && one.seq < max(now.floor, now.dropped) { // too far behind to go on
 		one.index = one.empty(one.index.Space())
-		one.begun, one.whole, one.after, one.read = false, false, 0, 0
+		one.begun, one.after, one.read = false, 0, 0
 	}
+	one.whole = false
 	if !one.begun {
 		kept, err := f.takeShelved(ctx, tx, one, now)
 		if err != nil {
 			return err
 		}
-		if one.begun, one.whole = true, kept && one.after == 0; !kept {
-			one.seq, one.last = now.seq, now.last
+		if one.begun = true; !kept {
+			one.seq = now.seq
 		}
 	}
-	if !one.whole {
-		most := int64(min(loadRecords, f.shelf.book))
-		condition, args := one.part(most)
-		n, last, full, err := f.take(ctx, tx, one.index, condition, loadBytes, args...)
+	if one.seq < now.seq {
+		upto, err := f.someChanges(ctx, tx, one, now)
 		if err != nil {
 			return err
 		}
-		one.read += n
-		one.after = last
-		one.whole = n < most && !full
-		if !one.whole && one.of == 0 {
-			in, args := one.shard().within("namespace")
-			searched := "SELECT coalesce(sum(searched), 0) FROM tally WHERE kind = ? AND " + in
-			args = append([]any{string(one.key.Kind)}, args...)
-			if err := tx.QueryRowContext(ctx, searched, args...).Scan(&one.of); err != nil {
-				return err
-			}
-		}
-	}
-	if one.whole && one.seq < now.seq {
-		if err := f.followOne(ctx, tx, one); err != nil {
+		if err := f.followOne(ctx, tx, one, changes{one.seq, upto, one.after}); err != nil {
 			return err
 		}
-		one.seq, one.last = now.seq, now.last
+		if one.seq = upto; upto < now.seq {
+			return nil
+		}
 	}
-	return nil
+	most := int64(min(loadRecords, f.shelf.book))
+	condition, args := one.part(most)
+	n, last, full, err := f.take(ctx, tx, one.index, condition, loadBytes, args...)
+	if err != nil {
+		return err
+	}
+	one.read += n
+	if one.whole = n < most && !full; one.whole {
+		one.after = now.last
+		return nil
+	}
+	one.after = last
+	if one.of > 0 {
+		return nil
+	}
+	in, args := one.shard().within("namespace")
+	searched := "SELECT coalesce(sum(searched), 0) FROM tally WHERE kind = ? AND " + in
+	return tx.QueryRowContext(ctx, searched, append([]any{string(one.key.Kind)}, args...)...).Scan(&one.of)
+}
+
+// someChanges is the state up to which a load takes in what changed, as much as one part of it reads. Records that
+// came meanwhile do not count: they are read behind those that the load has.
+func (f *file) someChanges(ctx context.Context, tx *sql.Tx, one *load, now *fileState) (upto int64, err error) {
+	upto = now.seq
+	records, bytes := 0, int64(0)
+	const query = "SELECT seq, octet_length(text) FROM record WHERE seq > ? AND +n <= ? ORDER BY seq"
+	err = eachRow(ctx, tx, query, []any{one.seq, one.after}, func(rows *sql.Rows) error {
+		var seq, size int64
+		if err := rows.Scan(&seq, &size); err != nil {
+			return err
+		}
+		if records, bytes = records+1, bytes+size; records < min(loadRecords, f.shelf.book) && bytes < loadBytes {
+			return nil
+		}
+		upto = seq
+		return errEnough
+	})
+	return upto, err
 }
 
 // inPart is the condition of the next records of a shard.
@@ -300,13 +325,13 @@ func taken(condition string) string {
 		LEFT JOIN vector v ON v.record = r.n AND v.space = (SELECT n FROM space WHERE model = ? AND dims = ?) WHERE ` + condition
 }
 
-// followOne takes in what changed of a shard that is read.
-func (f *file) followOne(ctx context.Context, tx *sql.Tx, one *load) error {
+// followOne takes in changes of a shard that is read.
+func (f *file) followOne(ctx context.Context, tx *sql.Tx, one *load, what changes) error {
 	var names map[int64]string
 	if one.group == nil {
 		names = map[int64]string{one.namespace: one.key.Namespace}
 	}
-	return f.follow(ctx, tx, one.index, one.seq, names, []any{string(one.key.Kind)}, one.group)
+	return f.follow(ctx, tx, one.index, what, names, []any{string(one.key.Kind)}, one.group)
 }
 
 // reserve counts what was read. What does not fit is refused, with the size that it has, or
@@ -357,7 +382,7 @@ func (f *file) install(ctx context.Context, whole []*asked, shelved *[]shelving)
 			continue
 		}
 		if one.seq < x.seq {
-			if err := f.followOne(ctx, tx, one); err != nil {
+			if err := f.followOne(ctx, tx, one, since(one.seq)); err != nil {
 				return err
 			}
 		}
@@ -378,7 +403,7 @@ func (x *searchIndex) detach(key index.Key) {
 		return
 	}
 	one := x.loadOf(key)
-	one.index, one.seq, one.begun, one.whole = x.index.Detach(key), x.seq, true, true
+	one.index, one.seq, one.begun, one.whole, one.after = x.index.Detach(key), x.seq, true, true, math.MaxInt64
 	delete(x.used, key)
 	x.account()
 	one.size = one.index.Bytes()

@@ -47,7 +47,7 @@ func (f *file) readSmall(ctx context.Context, tx *sql.Tx, batch []*asked, now *f
 	}
 	for _, one := range small {
 		one.index = all.Detach(one.key)
-		one.begun, one.whole, one.seq, one.last = true, true, now.seq, now.last
+		one.begun, one.whole, one.seq, one.after = true, true, now.seq, now.last
 	}
 	return nil
 }

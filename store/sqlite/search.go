@@ -344,7 +344,7 @@ func (f *file) advance(ctx context.Context, tx *sql.Tx, space loci.Space) (err e
 	}
 	if x.seq < now.seq {
 		if len(x.used) > 0 {
-			if err := f.follow(ctx, tx, x.index, x.seq, x.names, x.kinds(), nil); err != nil {
+			if err := f.follow(ctx, tx, x.index, since(x.seq), x.names, x.kinds(), nil); err != nil {
 				return err
 			}
 		}
@@ -395,12 +395,22 @@ func (x *searchIndex) kinds() (kinds []any) {
 	return kinds
 }
 
-// follow takes in what changed of the shards of an index since a state, given the names of
-// their namespaces and their kinds. of: those of a group alone.
+// changes are those of some records, from one state of the file to another.
+type changes struct {
+	from, upto int64 // the states
+	last       int64 // the highest number of a record
+}
+
+// since is what changed since a state.
+func since(from int64) changes { return changes{from, math.MaxInt64, math.MaxInt64} }
+
+// follow takes in changes of the shards of an index, given the names of their namespaces and
+// their kinds. of: those of a group alone.
 func (f *file) follow(
-	ctx context.Context, tx *sql.Tx, x *index.Index, from int64, names map[int64]string, kinds []any, of *group,
+	ctx context.Context, tx *sql.Tx, x *index.Index, what changes, names map[int64]string, kinds []any, of *group,
 ) error {
-	err := eachRow(ctx, tx, "SELECT id, namespace FROM erased WHERE seq > ?", []any{from}, func(rows *sql.Rows) error {
+	const erased = "SELECT id, namespace FROM erased WHERE seq > ? AND seq <= ?"
+	err := eachRow(ctx, tx, erased, []any{what.from, what.upto}, func(rows *sql.Rows) error {
 		var raw sql.RawBytes
 		var namespace int64
 		if err := rows.Scan(&raw, &namespace); err != nil {
@@ -416,7 +426,7 @@ func (f *file) follow(
 	if err != nil {
 		return err
 	}
-	changed, args := followed(len(kinds)), append([]any{from}, kinds...)
+	changed, args := followed(len(kinds)), append([]any{what.from, what.upto, what.last}, kinds...)
 	if len(names) == 1 && !x.HasAbove() {
 		changed += " AND +r.namespace = ?"
 		for n := range names {
@@ -455,9 +465,11 @@ func (f *file) follow(
 // holds those alone.
 const searchable = "(r.live AND r.passage_count > 0)"
 
-// followed is the condition of a record that changed after a seq and is of one of n
+// followed is the condition of a record that [changes] are of and that is of one of n
 // kinds. The plus keeps SQLite from looking at all of a kind instead.
-func followed(n int) string { return "r.seq > ? AND " + inList("+r.kind", n) }
+func followed(n int) string {
+	return "r.seq > ? AND r.seq <= ? AND +r.n <= ? AND " + inList("+r.kind", n)
+}
 
 // inShard is the condition of a record in a namespace and of a kind.
 const inShard = "r.namespace = ? AND r.kind = ?"

@@ -105,7 +105,7 @@ func TestASearchLoadsItsKindsAlone(t *testing.T) {
 		t.Errorf("a shard is loaded by\n%s", got)
 	}
 	for _, condition := range []string{searchable, "NOT " + searchable} {
-		if got := plan(t, db, taken(followed(2)+" AND "+condition), "m", 8, 1, "fact", "message"); !strings.Contains(got, "INDEX record_seq (seq>?)") {
+		if got := plan(t, db, taken(followed(2)+" AND "+condition), "m", 8, 1, 2, 3, "fact", "message"); !strings.Contains(got, "INDEX record_seq (seq>? AND seq<?)") {
 			t.Errorf("changes are followed by\n%s", got)
 		}
 	}

@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"io/fs"
+	"math"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -59,8 +61,8 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 		}
 		whole.Attach(one.key, p.segment, p.book, m.Segments[i].Gone)
 	}
-	one.index, one.seq, one.last, one.shelving.wiped = whole, m.Seq, m.Last, m.Wiped
-	one.after, one.read = m.Upto, int64(whole.Records(one.key))
+	one.index, one.seq, one.shelving.wiped = whole, m.Seq, m.Wiped
+	one.after, one.read = cmp.Or(m.Upto, m.Last, math.MaxInt64), int64(whole.Records(one.key))
 	return true, nil
 }
 
@@ -85,14 +87,17 @@ func (f *file) shelve(one *load) {
 	case one.whole:
 		much = s.from
 	}
-	if (loose >= much || one.index.LooseBytes(one.key) >= bytes) && (one.shelving.held || s.hold()) {
+	wastes := one.whole && one.apart && one.shelving.base.wastes(s.book)
+	if (wastes || loose >= much || one.index.LooseBytes(one.key) >= bytes) && (one.shelving.held || s.hold()) {
 		one.shelving.held = true
 		if one.whole {
 			one.index.Merge(one.key, s.book)
 		}
-		f.putShelved(one)
+		if one.index.Loose(one.key) > 0 {
+			f.putShelved(one)
+		}
 	}
-	ends := one.whole && one.shelving.base.Upto > 0
+	ends := wastes || one.whole && one.shelving.base.Upto > 0
 	if (len(one.shelving.fresh) > 0 || ends) && one.index.Loose(one.key) == 0 {
 		f.nameShelved(one)
 	}
@@ -132,14 +137,15 @@ func (f *file) putShelved(one *load) {
 func (f *file) nameShelved(one *load) {
 	space := one.index.Space()
 	m := &manifest{Seq: one.seq, Wiped: one.shelving.wiped, Model: space.Model, Dims: space.Dims}
-	if m.Last = one.last; !one.whole {
+	if m.Last = one.after; !one.whole {
 		m.Last, m.Upto = 0, one.after
 	}
 	if one.group != nil {
 		m.Apart, m.Held = one.group.Apart, one.index.Records(one.key)
 	}
 	for _, k := range one.index.Segments(one.key) {
-		m.Segments = append(m.Segments, kept{k.Keeper.(*book).name, k.Keeper.(*book).sum, k.Gone})
+		b := k.Keeper.(*book)
+		m.Segments = append(m.Segments, kept{b.name, b.sum, k.Gone, k.Entries})
 	}
 	one.shelving.next = m
 }

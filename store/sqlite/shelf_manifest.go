@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,9 +37,16 @@ type manifest struct {
 
 // kept is a segment of a shard.
 type kept struct {
-	Name string   `json:"name"`
-	Sum  uint32   `json:"sum"`            // see [segment.Segment]
-	Gone []uint32 `json:"gone,omitempty"` // entries that do not count any more
+	Name    string   `json:"name"`
+	Sum     uint32   `json:"sum"`               // see [segment.Segment]
+	Gone    []uint32 `json:"gone,omitempty"`    // entries that do not count any more
+	Entries int      `json:"entries,omitempty"` // in all; 0: an older build has made it
+}
+
+// wasted reports whether most of a segment is gone, or may be, and what is left can be merged: see [index.Index.Merge].
+func (k kept) wasted(book int) bool {
+	left := k.Entries - len(k.Gone)
+	return len(k.Gone) > max(0, left) && left <= 2*book
 }
 
 // The keys of manifests. Builds that know no shards above do not find theirs, and remove the segments.
@@ -80,6 +88,11 @@ func (m *manifest) follows(space loci.Space, now *fileState) bool {
 
 // mark tells a manifest from every other one, also of its own shard.
 func (m *manifest) mark() string { return manifestKey(m.shard) + string(m.raw) }
+
+// wastes reports whether a segment is to be merged with others.
+func (m *manifest) wastes(book int) bool {
+	return slices.ContainsFunc(m.Segments, func(k kept) bool { return k.wasted(book) })
+}
 
 func (m *manifest) names() (names []string) {
 	for _, k := range m.Segments {

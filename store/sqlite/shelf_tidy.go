@@ -239,16 +239,15 @@ func (f *file) tidyShard(ctx context.Context, m *manifest, key loci.NameKey) err
 	for i, k := range m.Segments {
 		if g := held.books[i]; g != nil {
 			old = append(old, k.Name)
-			b, err := f.without(g, k, held.ids, m, key)
+			k, err = f.without(g, k, held.ids, m, key)
 			if err != nil {
 				f.shelf.discard(fresh...)
 				return err
 			}
-			if b == nil {
+			if k.Name == "" {
 				continue // nothing is left of it
 			}
-			fresh = append(fresh, b.name)
-			k = kept{Name: b.name, Sum: b.sum}
+			fresh = append(fresh, k.Name)
 		}
 		next.Segments = append(next.Segments, k)
 	}
@@ -335,16 +334,19 @@ func (f *file) booksWith(m *manifest, key loci.NameKey, ids []loci.ID) (books ma
 	return books, false
 }
 
-// without makes a segment again without some records; nil: nothing is left.
-func (f *file) without(g *opened, k kept, ids []loci.ID, m *manifest, key loci.NameKey) (*book, error) {
+// without makes a segment again without some records; it has no name if nothing is left.
+func (f *file) without(g *opened, k kept, ids []loci.ID, m *manifest, key loci.NameKey) (kept, error) {
 	from := origin(key, m.shard, m.space())
 	data := index.Without(g.Segment, k.Gone, ids, index.Key{Kind: m.shard.kind, Above: m.shard.above}, m.space(), from)
 	runtime.KeepAlive(g)
 	if data == nil {
-		return nil, nil
+		return kept{}, nil
 	}
-	_, b, err := f.shelf.put(data, from)
-	return b, err
+	made, b, err := f.shelf.put(data, from)
+	if err != nil {
+		return kept{}, err
+	}
+	return kept{Name: b.name, Sum: b.sum, Entries: made.Len()}, nil
 }
 
 // shelfWarnings says what the operator should know about the folder.

@@ -262,16 +262,18 @@ func (x *Index) Thaw(key Key, number int) {
 	x.change(s, func() { s.thaw(number) })
 }
 
-// Merge takes small segments of a shard back to the heap, to become one with what is there when
-// that is frozen: so there are few, however often one is added. book is the size of a large one. What is
-// merged takes no more than mergedBytes, about.
+// Merge takes segments of a shard back to the heap, to become one with what is there when that is frozen: small
+// ones, so that there are few, however often one is added, and those of which most is gone. Of one that is gone as
+// a whole nothing stays. book is the size of a large one. What is merged takes no more than mergedBytes, about.
 func (x *Index) Merge(key Key, book int) { x.merge(key, book, mergedBytes) }
 
 func (x *Index) merge(key Key, book int, bytes int64) {
 	books, segments := x.Segments(key), slices.Clone(x.shards[key].segments)
 	for n := len(books) - 1; n >= 0; n-- {
-		left, size := books[n].Entries-len(books[n].Gone), int64(segments[n].Size)
-		if left < book/2 && x.Loose(key)+left <= 2*book && x.LooseBytes(key)+size <= bytes {
+		gone, size := len(books[n].Gone), int64(segments[n].Size)
+		left := books[n].Entries - gone
+		fits := x.Loose(key)+left <= 2*book && x.LooseBytes(key)+size <= bytes
+		if left == 0 || fits && (left < book/2 || left < gone) {
 			x.Thaw(key, n)
 		}
 	}
