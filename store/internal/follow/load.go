@@ -288,18 +288,28 @@ func (b *reading) read(p *part) (err error) {
 			}
 		}
 	}
+	// What came meanwhile is read behind the records that are there. Those of a group are in no order.
+	if inOrder := !p.whole && !p.key.Above; inOrder && x.seq < b.st.Seq {
+		if err := b.follow(p, p.after); err != nil {
+			return err
+		}
+	}
 	if !p.whole {
 		if err := b.readRecords(p); err != nil {
 			return err
 		}
 	}
 	if p.whole && x.seq < b.st.Seq {
-		if err := x.follow(b.r, b.space, nil); err != nil {
-			return err
-		}
-		x.seq = b.st.Seq
+		return b.follow(p, loci.ID{})
 	}
 	return nil
+}
+
+// follow brings the records of a part up to one to the present state; zero: all.
+func (b *reading) follow(p *part, last loci.ID) error {
+	err := p.x.follow(b.r, b.space, following{last: last, after: p.x.freezing(p.key)})
+	p.x.seq = b.st.Seq
+	return err
 }
 
 // readRecords reads the next records of a shard, in the order of their ids.
@@ -404,7 +414,7 @@ func (x *Index) meet(ctx context.Context, q *Search, whole []*asked) error {
 			if other = !p.mayFollow(st, dropped); other {
 				return nil
 			}
-			if err := p.follow(r, number, nil); err != nil {
+			if err := p.follow(r, number, following{}); err != nil {
 				return err
 			}
 			p.seq = st.Seq

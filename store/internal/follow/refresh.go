@@ -1,6 +1,9 @@
 package follow
 
 import (
+	"bytes"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -68,7 +71,7 @@ func (x *Index) advance(r Source, st *batch.State, space int64, q *Search) error
 	if x.seq >= st.Seq {
 		return nil
 	}
-	if err := x.follow(r, space, q); err != nil {
+	if err := x.follow(r, space, following{q: q}); err != nil {
 		return err
 	}
 	x.seq = st.Seq
@@ -169,9 +172,15 @@ func (x *Index) place(namespace int64, kind loci.Kind) (key index.Key, known boo
 // while others wait.
 const followed = 1000
 
-// follow takes in what changed of the shards that are loaded since the index's state. A shard of
-// which much changed leaves the index, to be brought up to date aside, unless q is nil.
-func (x *Index) follow(r Source, space int64, q *Search) error {
+// following is how what changed is taken in.
+type following struct {
+	q     *Search // unless nil: a shard of which much changed leaves the index, to be brought up to date aside
+	last  loci.ID // unless zero: records with higher ids are read otherwise
+	after func()  // unless nil: see [Index.take]
+}
+
+// follow takes in what changed of the shards that are loaded since the index's state.
+func (x *Index) follow(r Source, space int64, how following) error {
 	if len(x.used) == 0 {
 		return nil // no shard is loaded
 	}
@@ -192,6 +201,9 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 		} else if _, held := x.held(key); !held && !gone {
 			return
 		}
+		if !gone && how.last != (loci.ID{}) && bytes.Compare(id[:], how.last[:]) > 0 {
+			return
+		}
 		all = append(all, change{id, namespace, kind, gone})
 	}); err != nil || len(all) == 0 {
 		return err
@@ -210,8 +222,8 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 		}
 	}
 	for key, n := range count {
-		if n > followed && q != nil && x.index.HasShard(key) && !x.busy[key] {
-			x.detach(q, key)
+		if n > followed && how.q != nil && x.index.HasShard(key) && !x.busy[key] {
+			x.detach(how.q, key)
 		}
 	}
 	changed := map[loci.ID]index.Key{}
@@ -226,19 +238,16 @@ func (x *Index) follow(r Source, space int64, q *Search) error {
 			}
 		}
 	}
-	return x.takeChanged(r, space, changed)
+	return x.takeChanged(r, space, changed, how.after)
 }
 
-// takeChanged reads records that changed, given the shards that they are in.
-func (x *Index) takeChanged(r Source, space int64, changed map[loci.ID]index.Key) error {
-	ids := make([]loci.ID, 0, len(changed))
-	for id := range changed {
-		ids = append(ids, id)
-	}
+// takeChanged reads records that changed, given the shards that they are in; after is that of [Index.take].
+func (x *Index) takeChanged(r Source, space int64, changed map[loci.ID]index.Key, after func()) error {
+	ids := slices.SortedFunc(maps.Keys(changed), func(a, b loci.ID) int { return bytes.Compare(a[:], b[:]) })
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), followed)]
 		ids = ids[len(some):]
-		if err := x.take(changed, func(take Take) error { return r.ByID(space, some, take) }, nil); err != nil {
+		if err := x.take(changed, func(take Take) error { return r.ByID(space, some, take) }, after); err != nil {
 			return err
 		}
 	}

@@ -194,7 +194,7 @@ func (x *Index) followOnly(l *loading, shard index.Key, since int64) error {
 			}
 		}
 	}
-	return x.takeChanged(l.r, l.space, changed)
+	return x.takeChanged(l.r, l.space, changed, x.freezing(shard))
 }
 
 // leave takes a record out of a shard.

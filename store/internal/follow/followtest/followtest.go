@@ -114,6 +114,7 @@ var cases = map[string]func(b *bench){
 	"no block of a copy is trusted":                                harmed,
 	"what the folder has no room for is in memory":                 noRoom,
 	"what comes is kept, too":                                      comes,
+	"a load beside writes reads a record once":                     besideWrites,
 	"what is written is kept though nobody searches":               written,
 	"what is kept behind writes is of all servers":                 writtenByTwo,
 	"a segment of many pieces comes back whole":                    large,

@@ -3,6 +3,7 @@ package followtest
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -41,6 +42,40 @@ func takenUp(b *bench) {
 		b.Errorf("a server that takes the index up read %d records, more than changed", n)
 	}
 	b.same("from the records", changed, b.fromRecords())
+}
+
+// besideWrites: what comes while a shard is read, and what changes of that which was read, is read once, and no
+// segment holds it twice.
+func besideWrites(b *bench) {
+	s, other := b.open(), b.open()
+	s.fill(0, 60)
+	come, edited := 60, 0
+	s.Shelf().Reading = func(string) {
+		if come < 100 {
+			other.fill(come, come+8)
+			other.put(edited, 2, fmt.Sprint("edited walrus number", edited))
+			come, edited = come+8, edited+1
+		}
+	}
+	if n := s.reads(func() { s.answers() }); come < 100 || n > int64(come+edited) {
+		b.Errorf("%d records were read, of %d and %d edited", n, come, edited)
+	}
+	s.Shelf().Reading = nil
+	gone := 0
+	b.EditImage(b.T, func(v string) string {
+		var m follow.Image
+		if err := json.Unmarshal([]byte(v), &m); err != nil {
+			b.Fatal(err)
+		}
+		for _, k := range m.Segments {
+			gone += len(k.Gone)
+		}
+		return v
+	})
+	if gone > edited {
+		b.Errorf("%d entries of segments are gone; %d were edited", gone, edited)
+	}
+	b.same("from the records", b.open().answers(), b.fromRecords())
 }
 
 // wordsAlone: a server that searches by words alone at first takes up what is kept of the active
