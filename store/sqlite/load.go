@@ -403,7 +403,7 @@ func (x *searchIndex) detach(key index.Key) {
 		return
 	}
 	one := x.loadOf(key)
-	one.index, one.seq, one.begun, one.whole, one.after = x.index.Detach(key), x.seq, true, true, math.MaxInt64
+	one.index, one.seq, one.begun, one.after = x.index.Detach(key), x.seq, true, math.MaxInt64
 	delete(x.used, key)
 	x.account()
 	one.size = one.index.Bytes()

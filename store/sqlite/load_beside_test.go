@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/store/internal/index"
@@ -176,6 +177,61 @@ func TestAPassLooksAtManifestsOfOlderBuilds(t *testing.T) {
 		s.expectPlain(74, 3)
 		if older = s.named(); string(older.raw) != string(m.raw) {
 			t.Errorf("the manifest is\n%s, and was\n%s", older.raw, m.raw)
+		}
+	}
+}
+
+// A part of what changed has no more text than a part of what is read.
+func TestChangesOfLargeNotesAreTakenInParts(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 12)
+	f, of := s.opened(), s.shard()
+	one := &load{key: of.key, namespace: of.namespace, index: index.New(shelfSpace)}
+	one.index.AddShard(one.key)
+	defer one.release(&f.search)
+	must(t, f.readApart(t.Context(), one))
+	large := strings.Repeat("walrus ", loadBytes/5/len("walrus "))
+	for n := range 12 {
+		s.put(n, 2, large)
+	}
+	turns := 0
+	for one.whole = false; !one.whole; turns++ {
+		must(t, f.readApart(t.Context(), one))
+	}
+	if turns != 2 {
+		t.Errorf("12 notes of a fifth of a part each were taken in by %d turns; want 2", turns)
+	}
+	if n := one.index.Records(one.key); n != 12 {
+		t.Errorf("the index has %d records", n)
+	}
+}
+
+// A shard that is taken out of the index to be brought up to the file reads only what changed.
+func TestWhatIsBroughtUpReadsWhatChanged(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 15)
+	s.answers()
+	f, of := s.opened(), s.shard()
+	f.search.mu.Lock()
+	f.search.detach(of.key)
+	f.search.mu.Unlock()
+	openKept(t, s.path).fill(15, 18)
+	if n := s.reads(func() { s.answers() }); n != 3 {
+		t.Errorf("%d records were read, want the 3 that came", n)
+	}
+}
+
+// A segment that is too large to be merged is not said to be wasted, however much of it is gone.
+func TestWastedSegments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		gone, entries int
+		want          bool
+	}{{0, 0, false}, {0, 20, false}, {10, 20, false}, {11, 20, true}, {20, 20, true}, {5, 0, true}, {68, 100, true}, {67, 100, false}} {
+		if got := (kept{Gone: make([]uint32, c.gone), Entries: c.entries}).wasted(16); got != c.want {
+			t.Errorf("%d of %d gone: %v", c.gone, c.entries, got)
 		}
 	}
 }

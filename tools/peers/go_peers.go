@@ -123,19 +123,7 @@ func measureFTS(ctx context.Context, s *set) (rows []row, err error) {
 	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	begin := processor()
-	if _, err := db.ExecContext(ctx, "CREATE VIRTUAL TABLE note USING fts5(text, tokenize='porter')"); err != nil {
-		return nil, err
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	for i, note := range s.notes {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO note (rowid, text) VALUES (?, ?)", i+1, note); err != nil {
-			return nil, errors.Join(err, tx.Rollback())
-		}
-	}
-	if err := tx.Commit(); err != nil {
+	if err := fillTexts(ctx, db, "VIRTUAL TABLE note USING fts5(text, tokenize='porter')", s.notes); err != nil {
 		return nil, err
 	}
 	built := processor() - begin
@@ -145,21 +133,41 @@ func measureFTS(ctx context.Context, s *set) (rows []row, err error) {
 	}
 	return s.ask("SQLite FTS5 (modernc)", "words", built, func(i int) (found []int, err error) {
 		words := `"` + strings.Join(strings.Fields(s.queries[i]), `" OR "`) + `"`
-		rows, err := find.QueryContext(ctx, words, best)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
-			var n int
-			var text string
-			if err := rows.Scan(&n, &text); err != nil {
-				return nil, err
-			}
-			found = append(found, n)
-		}
-		return found, rows.Err()
+		return numbers(find.QueryContext(ctx, words, best))
 	})
+}
+
+// fillTexts makes a table and puts the notes into it.
+func fillTexts(ctx context.Context, db *sql.DB, table string, notes []string) error {
+	if _, err := db.ExecContext(ctx, "CREATE "+table); err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for i, note := range notes {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO note (rowid, text) VALUES (?, ?)", i+1, note); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// numbers reads rows of numbers and texts, and returns the numbers.
+func numbers(rows *sql.Rows, err error) (found []int, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var n int
+		var text string
+		if err := rows.Scan(&n, &text); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		found = append(found, n)
+	}
+	return found, errors.Join(rows.Err(), rows.Close())
 }
 
 // measureChromem searches chromem-go by vectors.

@@ -65,7 +65,7 @@ func run(ctx context.Context, notes, queries int, python string) (err error) {
 	}
 	var rows []row
 	for _, measure := range []func(context.Context, *set) ([]row, error){
-		measureLoci, measureFTS, measureChromem,
+		measureLoci, measureScan, measureFTS, measureChromem,
 		func(ctx context.Context, s *set) ([]row, error) { return measurePython(ctx, s, python) },
 	} {
 		more, err := measure(ctx, s)

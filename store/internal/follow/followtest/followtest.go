@@ -115,6 +115,7 @@ var cases = map[string]func(b *bench){
 	"what the folder has no room for is in memory":                 noRoom,
 	"what comes is kept, too":                                      comes,
 	"a load beside writes reads a record once":                     besideWrites,
+	"an image far behind follows in parts":                         inParts,
 	"what is written is kept though nobody searches":               written,
 	"what is kept behind writes is of all servers":                 writtenByTwo,
 	"a segment of many pieces comes back whole":                    large,

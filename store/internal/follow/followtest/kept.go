@@ -78,6 +78,25 @@ func besideWrites(b *bench) {
 	b.same("from the records", b.open().answers(), b.fromRecords())
 }
 
+// inParts: an image that is far behind is brought to the tenant in segments as large as all others.
+func inParts(b *bench) {
+	s := b.open()
+	s.fill(0, 100)
+	s.answers()
+	s.tidy()
+	kept := b.segments()
+	for n := range 96 {
+		s.put(n, 2, fmt.Sprint("edited walrus number", n))
+	}
+	next := b.open()
+	got := next.answers()
+	fresh := slices.DeleteFunc(b.segments(), func(name string) bool { return slices.Contains(kept, name) })
+	if len(fresh) < 3 {
+		b.Errorf("96 records that changed are in %d segments", len(fresh))
+	}
+	b.same("from the records", got, b.fromRecords())
+}
+
 // wordsAlone: a server that searches by words alone at first takes up what is kept of the active
 // space, and leaves it to those who search by vectors, too.
 func wordsAlone(b *bench) {
