@@ -78,6 +78,13 @@ func (h *handover) want() {
 	h.wanted = true
 }
 
+// wants reports whether there is an index that takes in what is committed.
+func (h *handover) wants() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.wanted
+}
+
 func (h *handover) add(b handedBatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 // its index is kept behind what writes, though nobody searches (docs/adr/0185).
 //
 // A pass looks for shards of which much came since their index was kept, and loads each in the parts of a
-// search's load. It puts nothing into the index of the process: the next search maps what lies in the folder then.
+// search's load. The next search maps what lies in the folder then. Of a shard that the index of the process has, that
+// index gets what the pass has made: what came since it was loaded lay on the heap.
 // A pass leaves the file to a search that loads something, and goes on later. What it has kept by then is named as
 // a search's load names it, so the next one goes on from there, also in another process.
 
@@ -34,7 +35,7 @@ type keeper struct {
 	pause   time.Duration
 	running bool
 	again   bool
-	all     bool // the next pass keeps what the index of the process has, too
+	all     bool // the next pass keeps all that the index of the process has, too
 	stopped bool
 	err     error         // of the last pass
 	done    chan struct{} // closed when no pass is under way
@@ -59,6 +60,9 @@ const (
 	// keptBytes of texts, or of an index on the heap, are kept, however few records they are: some large notes have
 	// as many words as thousands of small ones.
 	keptBytes = 1 << 20
+
+	// heapBytes of texts are kept without a pause where the index of the process takes them in.
+	heapBytes = 8 << 20
 
 	// bookBytes of the heap become a segment, however few records they are.
 	bookBytes = 64 << 20
@@ -86,6 +90,10 @@ func (f *file) keepBehind(c *loci.Change) {
 	}
 	if k.timer != nil || k.records >= f.shelf.from || k.bytes >= keptBytes {
 		f.keepLater()
+	}
+	// What the index of the process takes in lies on the heap until a pass has kept it.
+	if much := k.records >= f.shelf.book || k.bytes >= heapBytes; much && k.timer != nil && f.search.handover.wants() {
+		k.timer.Reset(0)
 	}
 }
 
@@ -215,6 +223,12 @@ func (f *file) keepNow(all bool) error {
 	if err != nil {
 		return err
 	}
+	heavy := f.search.heavy((f.shelf.book + 1) / 2)
+	for key, s := range heavy {
+		if !slices.ContainsFunc(due, func(d behindShard) bool { return d.key == key }) { // others keep it
+			due = append(due, s)
+		}
+	}
 	if len(due) > 0 {
 		if !f.shelf.hold() {
 			if err := f.shelf.whyNot(); !errors.Is(err, errHeld) {
@@ -226,7 +240,7 @@ func (f *file) keepNow(all bool) error {
 	}
 	passed := 0
 	for _, s := range due {
-		if !all && f.search.has(s.key) {
+		if _, is := heavy[s.key]; !all && !is && f.search.has(s.key) {
 			passed++
 			continue
 		}
@@ -245,6 +259,23 @@ func (x *searchIndex) has(key index.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.index != nil && x.index.HasShard(key)
+}
+
+// heavy are the shards of which the index has so many records on the heap, or as much as takes a lot of memory.
+func (x *searchIndex) heavy(records int) map[index.Key]behindShard {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	out := map[index.Key]behindShard{}
+	for key := range x.used {
+		if x.index == nil || !x.index.HasShard(key) {
+			continue
+		}
+		if x.index.Loose(key) >= records || x.index.LooseBytes(key) >= bookBytes/2 {
+			one := x.loadOf(key)
+			out[key] = behindShard{shard: one.shard(), key: key, group: one.group}
+		}
+	}
+	return out
 }
 
 // A behindShard is one of which much is not in the index that is kept.
@@ -348,6 +379,39 @@ func (f *file) keepShard(ctx context.Context, s behindShard, space loci.Space) e
 		}
 	}
 	f.endShelving(ctx, &one.shelving)
+	return f.mapping(func() error { return f.renew(ctx, one) })
+}
+
+// renew has the index of the process take over a shard, in the place of what it has of that. A shard that it does not
+// have it needs for no search, and where others wrote much, a search brings it to the file first.
+func (f *file) renew(ctx context.Context, one *load) (err error) {
+	x := &f.search
+	if _, much, _, err := f.farBehind(ctx, one.seq); err != nil || much {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.leaveWhole()
+	has := func() bool {
+		return x.index != nil && x.index.HasShard(one.key) && x.index.Space() == one.index.Space()
+	}
+	if !has() {
+		return nil
+	}
+	tx, err := f.readDB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endRead(tx)) }()
+	x.takeHanded()
+	if err := f.advance(ctx, tx, x.index.Space()); err != nil || !has() {
+		return err
+	}
+	if err := f.followOne(ctx, tx, one, since(one.seq)); err != nil {
+		return err
+	}
+	x.index.Adopt(one.index)
+	x.account()
 	return nil
 }
 
