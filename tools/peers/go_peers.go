@@ -69,6 +69,10 @@ func measureLoci(ctx context.Context, s *set) (rows []row, err error) {
 	if err := fill(ctx, m, s.notes, numbers); err != nil {
 		return nil, err
 	}
+	// What is done behind the writes is a part of them: the index that the next process finds.
+	if err := store.KeepIndex(ctx, kept, tenant); err != nil {
+		return nil, err
+	}
 	built := processor() - begin
 	for _, mode := range []struct {
 		does string
