@@ -229,7 +229,10 @@ func TestWastedSegments(t *testing.T) {
 	for _, c := range []struct {
 		gone, entries int
 		want          bool
-	}{{0, 0, false}, {0, 20, false}, {10, 20, false}, {11, 20, true}, {20, 20, true}, {5, 0, true}, {68, 100, true}, {67, 100, false}} {
+	}{
+		{0, 0, false}, {0, 20, false}, {10, 20, false}, {11, 20, true}, {20, 20, true}, {5, 0, true},
+		{68, 100, true}, {67, 100, false},
+	} {
 		if got := (kept{Gone: make([]uint32, c.gone), Entries: c.entries}).wasted(16); got != c.want {
 			t.Errorf("%d of %d gone: %v", c.gone, c.entries, got)
 		}

@@ -42,7 +42,8 @@ func measureScan(ctx context.Context, s *set) (rows []row, err error) {
 	if err := fillTexts(ctx, db, "TABLE note (text TEXT)", s.notes); err != nil {
 		return nil, err
 	}
-	x := &scan{lists: map[string][]posting{}, matrix: vector.New(len(s.vectors[0])), scores: make([]float32, len(s.notes))}
+	x := &scan{lists: map[string][]posting{}, scores: make([]float32, len(s.notes))}
+	x.matrix = vector.New(len(s.vectors[0]))
 	for i, note := range s.notes {
 		words := strings.Fields(note)
 		times := map[string]float32{}
