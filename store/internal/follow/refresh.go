@@ -179,20 +179,19 @@ type following struct {
 	after func()  // unless nil: see [Index.take]
 }
 
-// follow takes in what changed of the shards that are loaded since the index's state.
-func (x *Index) follow(r Source, space int64, how following) error {
-	if len(x.used) == 0 {
-		return nil // no shard is loaded
-	}
-	type change struct {
-		id        loci.ID
-		namespace int64
-		kind      loci.Kind
-		gone      bool
-	}
-	var all []change
-	unknown := map[int64]bool{}
-	if err := r.Changes(x.seq, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
+// A change is that of a record.
+type change struct {
+	id        loci.ID
+	namespace int64
+	kind      loci.Kind
+	gone      bool
+}
+
+// changes are those since the index's state that may be of its shards, and namespaces of groups that it does not know.
+// last is that of [following].
+func (x *Index) changes(r Source, last loci.ID) (all []change, unknown map[int64]bool, err error) {
+	unknown = map[int64]bool{}
+	err = r.Changes(x.seq, func(id loci.ID, namespace int64, kind loci.Kind, gone bool) {
 		if key, known := x.place(namespace, kind); !known {
 			if !x.inGroups(kind) {
 				return
@@ -201,11 +200,21 @@ func (x *Index) follow(r Source, space int64, how following) error {
 		} else if _, held := x.held(key); !held && !gone {
 			return
 		}
-		if !gone && how.last != (loci.ID{}) && bytes.Compare(id[:], how.last[:]) > 0 {
+		if !gone && last != (loci.ID{}) && bytes.Compare(id[:], last[:]) > 0 {
 			return
 		}
 		all = append(all, change{id, namespace, kind, gone})
-	}); err != nil || len(all) == 0 {
+	})
+	return all, unknown, err
+}
+
+// follow takes in what changed of the shards that are loaded since the index's state.
+func (x *Index) follow(r Source, space int64, how following) error {
+	if len(x.used) == 0 {
+		return nil // no shard is loaded
+	}
+	all, unknown, err := x.changes(r, how.last)
+	if err != nil || len(all) == 0 {
 		return err
 	}
 	x.dirty = true
