@@ -407,6 +407,10 @@ func (f *file) renew(ctx context.Context, one *load) (err error) {
 	if err := f.advance(ctx, tx, x.index.Space()); err != nil || !has() {
 		return err
 	}
+	now, err := f.state(ctx, tx, x.index.Space())
+	if err != nil || one.seq < max(now.floor, now.dropped) { // what was erased meanwhile is forgotten
+		return err
+	}
 	if err := f.followOne(ctx, tx, one, since(one.seq)); err != nil {
 		return err
 	}

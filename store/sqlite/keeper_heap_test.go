@@ -131,6 +131,27 @@ func TestAPassLeavesAnIndexFarBehind(t *testing.T) {
 	same(t, "far behind", s.answers(), fromHeap(t, closed(t, s)))
 }
 
+// A pass that began before all was erased brings none of it back.
+func TestAPassBringsNothingErasedBack(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 10)
+	s.answers()
+	f, of := s.opened(), s.shard()
+	one := &load{key: of.key, namespace: of.namespace, index: index.New(shelfSpace), apart: true}
+	one.index.AddShard(one.key)
+	defer one.release(&f.search)
+	must(t, f.readApart(t.Context(), one))
+	must(t, s.EraseTenant(t.Context(), testTenant))
+	s.fill(20, 22)
+	before := s.answers()
+	must(t, f.renew(t.Context(), one))
+	same(t, "behind it", s.answers(), before)
+	if notes, _ := s.loose(); notes != 2 {
+		t.Errorf("the index has %d notes, want 2", notes)
+	}
+}
+
 // Where the index of the process takes in what is written, a pass does not wait until nobody writes.
 func TestAPassDoesNotWaitWhereTheHeapGrows(t *testing.T) {
 	t.Parallel()
