@@ -386,9 +386,6 @@ func (f *file) keepShard(ctx context.Context, s behindShard, space loci.Space) e
 // have it needs for no search, and where others wrote much, a search brings it to the file first.
 func (f *file) renew(ctx context.Context, one *load) (err error) {
 	x := &f.search
-	if _, much, _, err := f.farBehind(ctx, one.seq); err != nil || much {
-		return err
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	defer x.leaveWhole()
@@ -403,7 +400,11 @@ func (f *file) renew(ctx context.Context, one *load) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, endRead(tx)) }()
-	x.takeHanded()
+	var changed int
+	err = tx.QueryRowContext(ctx, changedSince, x.seq, maxFollowed+1).Scan(&changed)
+	if err != nil || changed > maxFollowed {
+		return err
+	}
 	if err := f.advance(ctx, tx, x.index.Space()); err != nil || !has() {
 		return err
 	}

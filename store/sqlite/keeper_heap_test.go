@@ -108,6 +108,29 @@ func TestAPassTakesUpWhatOthersKeep(t *testing.T) {
 	same(t, "taken up", s.answers(), before)
 }
 
+// However much the process itself writes without a search, the index takes it in beside the commits, and is not far behind.
+func TestAPassTakesWhatTheProcessWrote(t *testing.T) {
+	t.Parallel()
+	s := openKeptWith(t, filepath.Join(t.TempDir(), "x.db"), new(Options).Shelve(20, 4000))
+	s.fill(0, 1)
+	s.answers()
+	f := s.opened()
+	for from := 1; from < 3*maxFollowed; {
+		var all loci.Change
+		for range 300 {
+			one := putOf(from, 1, fmt.Sprint("walrus number", from))
+			all.Put, all.Events, from = append(all.Put, one.Put...), append(all.Events, one.Events...), from+1
+		}
+		must(t, s.Apply(t.Context(), testTenant, all))
+	}
+	f.startKeeper(true)
+	s.pass()
+	s.answers()
+	if notes, segments := s.loose(); notes > maxFollowed || segments == 0 {
+		t.Errorf("%d notes on the heap, %d segments", notes, segments)
+	}
+}
+
 // Where others wrote so much that a search would leave a shard to a load, a pass leaves the index as it is.
 func TestAPassLeavesAnIndexFarBehind(t *testing.T) {
 	t.Parallel()

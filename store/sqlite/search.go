@@ -265,6 +265,9 @@ func (f *file) bring(
 // maxFollowed is how many changed records of a shard are taken in while others wait.
 const maxFollowed = 1000
 
+// changedSince counts the records that changed since a state, up to so many.
+const changedSince = "SELECT count(*) FROM (SELECT 1 FROM record WHERE seq > ? LIMIT +?)"
+
 // farBehind lists the shards of which more changed than that since the state of the index.
 // much: of all together.
 func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, much bool, from int64, err error) {
@@ -276,8 +279,8 @@ func (f *file) farBehind(ctx context.Context, seq int64) (far []shard, much bool
 		return nil, false, from, nil
 	}
 	var changed int
-	const few = "SELECT count(*) FROM (SELECT 1 FROM record WHERE seq > ? LIMIT +?)"
-	if err := f.readRow(ctx, few, []any{from, maxFollowed + 1}, &changed); err != nil || changed <= maxFollowed {
+	err = f.readRow(ctx, changedSince, []any{from, maxFollowed + 1}, &changed)
+	if err != nil || changed <= maxFollowed {
 		return nil, false, from, err
 	}
 	const many = "SELECT namespace, kind FROM record WHERE seq > ? GROUP BY 1, 2 HAVING count(*) > ?"

@@ -307,9 +307,11 @@ func (b *reading) read(p *part) (err error) {
 
 // follow brings the records of a part up to one to the present state; zero: all.
 func (b *reading) follow(p *part, last loci.ID) error {
-	err := p.x.follow(b.r, b.space, following{last: last, after: p.x.freezing(p.key)})
+	if err := p.x.follow(b.r, b.space, following{last: last, after: p.x.freezing(p.key)}); err != nil {
+		return err
+	}
 	p.x.seq = b.st.Seq
-	return err
+	return nil
 }
 
 // readRecords reads the next records of a shard, in the order of their ids.
