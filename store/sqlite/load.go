@@ -25,6 +25,9 @@ const (
 	loadBytes   = 4 << 20 // of texts in one transaction
 )
 
+// everyNumber is the last number that a record may have.
+const everyNumber = math.MaxInt64
+
 // errAgain says that a search is to look again at what it needs.
 var errAgain = aside.ErrAgain
 
@@ -205,6 +208,10 @@ func (f *file) readPart(ctx context.Context, tx *sql.Tx, one *load, now *fileSta
 		if one.seq = upto; upto < now.seq {
 			return nil
 		}
+	}
+	if one.after == everyNumber { // nothing is behind it
+		one.whole, one.after = true, now.last
+		return nil
 	}
 	most := int64(min(loadRecords, f.shelf.book))
 	condition, args := one.part(most)
@@ -403,7 +410,7 @@ func (x *searchIndex) detach(key index.Key) {
 		return
 	}
 	one := x.loadOf(key)
-	one.index, one.seq, one.begun, one.after = x.index.Detach(key), x.seq, true, math.MaxInt64
+	one.index, one.seq, one.begun, one.after = x.index.Detach(key), x.seq, true, everyNumber
 	delete(x.used, key)
 	x.account()
 	one.size = one.index.Bytes()

@@ -405,7 +405,7 @@ type changes struct {
 }
 
 // since is what changed since a state.
-func since(from int64) changes { return changes{from, math.MaxInt64, math.MaxInt64} }
+func since(from int64) changes { return changes{from, math.MaxInt64, everyNumber} }
 
 // follow takes in changes of the shards of an index, given the names of their namespaces and
 // their kinds. of: those of a group alone.

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
-	"math"
 	"slices"
 
 	"github.com/loci-memory/loci"
@@ -62,7 +61,7 @@ func (f *file) takeShelved(ctx context.Context, tx *sql.Tx, one *load, now *file
 		whole.Attach(one.key, p.segment, p.book, m.Segments[i].Gone)
 	}
 	one.index, one.seq, one.shelving.wiped = whole, m.Seq, m.Wiped
-	one.after, one.read = cmp.Or(m.Upto, math.MaxInt64), int64(whole.Records(one.key))
+	one.after, one.read = cmp.Or(m.Upto, everyNumber), int64(whole.Records(one.key))
 	return true, nil
 }
 
