@@ -53,7 +53,8 @@ type shelf struct {
 	trouble error           // why nothing is kept, as far as that is known
 	wary    bool            // a segment was damaged: all of each is looked at when it is opened
 
-	clean map[string]int64 // up to where a manifest was seen to hold nothing erased; the tidier's own
+	between func()           // unless nil: called between the two looks of [file.strays], by tests
+	clean   map[string]int64 // up to where a manifest was seen to hold nothing erased; the tidier's own
 	tidier
 }
 
@@ -197,9 +198,8 @@ func (s *shelf) discard(names ...string) {
 	s.keep(names)
 }
 
-// strays lists what lies in the folder and is neither in the memory file, given by names,
-// nor about to be.
-func (s *shelf) strays(named map[string]bool) (out []string, err error) {
+// settled lists the segments in the folder that are not about to be named.
+func (s *shelf) settled() (out []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) || s.isFolder() != nil {
 		return nil, nil
@@ -207,7 +207,7 @@ func (s *shelf) strays(named map[string]bool) (out []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range entries {
-		if name := e.Name(); strings.HasSuffix(name, bookSuffix) && !named[name] && !s.fresh[name] {
+		if name := e.Name(); strings.HasSuffix(name, bookSuffix) && !s.fresh[name] {
 			out = append(out, name)
 		}
 	}

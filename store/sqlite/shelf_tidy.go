@@ -186,7 +186,16 @@ func (f *file) sweepShelf(ctx context.Context) error {
 	return nil
 }
 
+// strays lists the segments that no manifest names. The folder is looked at before the manifests are: a segment that a
+// load makes and names meanwhile is in these, or not in the list.
 func (f *file) strays(ctx context.Context) ([]string, error) {
+	found, err := f.shelf.settled()
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	if f.shelf.between != nil {
+		f.shelf.between()
+	}
 	all, _, err := f.manifests(ctx)
 	if err != nil {
 		return nil, err
@@ -197,7 +206,7 @@ func (f *file) strays(ctx context.Context) ([]string, error) {
 			named[name] = true
 		}
 	}
-	return f.shelf.strays(named)
+	return slices.DeleteFunc(found, func(name string) bool { return named[name] }), nil
 }
 
 // whyNot is why the folder cannot be used.

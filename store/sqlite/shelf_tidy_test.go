@@ -415,14 +415,31 @@ func TestWhatIsThrownAwayIsAStray(t *testing.T) {
 	s := &shelf{dir: dir, fresh: map[string]bool{name: true}}
 	look := func(want ...string) {
 		t.Helper()
-		if got, err := s.strays(nil); err != nil || !slices.Equal(got, want) {
-			t.Errorf("strays %q, %v; want %q", got, err, want)
+		if got, err := s.settled(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("segments %q, %v; want %q", got, err, want)
 		}
 	}
 	look() // it is about to be named
 	s.discard(name)
 	look(name)
-	if got, err := s.strays(map[string]bool{name: true}); err != nil || len(got) > 0 {
-		t.Errorf("%q, %v: it is named", got, err)
+}
+
+// Segments that are made and named while strays are looked for are none.
+func TestWhatIsNamedMeanwhileIsNoStray(t *testing.T) {
+	t.Parallel()
+	s := openKept(t, filepath.Join(t.TempDir(), "x.db"))
+	s.fill(0, 50)
+	f := s.untidied()
+	defer s.release(f)
+	stray := "0123" + bookSuffix
+	must(t, os.MkdirAll(f.shelf.dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(f.shelf.dir, stray), nil, 0o600))
+	f.shelf.between = func() { s.answers(); s.loaded() }
+	got, err := f.strays(t.Context())
+	if err != nil || !slices.Equal(got, []string{stray}) {
+		t.Errorf("strays %q, %v; want the one that nobody named", got, err)
+	}
+	if named := s.named().Segments; len(named) != 4 {
+		t.Errorf("%d segments were named meanwhile, want 4: the test shows nothing", len(named))
 	}
 }
