@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,12 +64,9 @@ func TestAPassTakesWhatCameOffTheHeap(t *testing.T) {
 	}
 }
 
-// A few large notes take as much memory as many small ones.
-func TestAPassTakesLargeNotesOffTheHeap(t *testing.T) {
-	t.Parallel()
-	s := openKeptWith(t, filepath.Join(t.TempDir(), "x.db"), new(Options).Shelve(20, 100))
-	s.fill(0, 1)
-	s.answers()
+// large saves eleven notes of a megabyte each, and searches after each.
+func (s keptStore) large() {
+	s.t.Helper()
 	var text strings.Builder
 	for n := 1; n < 12; n++ {
 		text.Reset()
@@ -78,6 +76,44 @@ func TestAPassTakesLargeNotesOffTheHeap(t *testing.T) {
 		s.put(n, 1, text.String())
 		s.answers()
 	}
+}
+
+// began has a channel that a pass closes when it begins to read.
+func (s keptStore) began() <-chan struct{} {
+	s.t.Helper()
+	var once sync.Once
+	began := make(chan struct{})
+	s.opened().keeper.part = func(index.Key) { once.Do(func() { close(began) }) }
+	return began
+}
+
+// expectBegun waits for that.
+func expectBegun(t *testing.T, began <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-began:
+	case <-time.After(time.Minute):
+		t.Error("no pass began, though much came")
+	}
+}
+
+// patient opens a store in which no pass comes by a pause.
+func patient(t *testing.T, book int) keptStore {
+	t.Helper()
+	o := new(Options).Shelve(20, book)
+	o.keepPause = time.Hour
+	return openKeptWith(t, filepath.Join(t.TempDir(), "x.db"), o)
+}
+
+// A few large notes take as much memory as many small ones.
+func TestAPassTakesLargeNotesOffTheHeap(t *testing.T) {
+	t.Parallel()
+	s := patient(t, 100)
+	s.fill(0, 1)
+	s.answers()
+	began := s.began()
+	s.large()
+	expectBegun(t, began)
 	if s.pass(); s.named().Segments == nil {
 		t.Fatal("nothing was kept")
 	}
@@ -108,13 +144,12 @@ func TestAPassTakesUpWhatOthersKeep(t *testing.T) {
 	same(t, "taken up", s.answers(), before)
 }
 
-// However much the process itself writes without a search, the index takes it in beside the commits, and is not far behind.
+// However much the process itself writes without a search, its index takes it in and is not far behind.
 func TestAPassTakesWhatTheProcessWrote(t *testing.T) {
 	t.Parallel()
 	s := openKeptWith(t, filepath.Join(t.TempDir(), "x.db"), new(Options).Shelve(20, 4000))
 	s.fill(0, 1)
 	s.answers()
-	f := s.opened()
 	for from := 1; from < 3*maxFollowed; {
 		var all loci.Change
 		for range 300 {
@@ -123,7 +158,6 @@ func TestAPassTakesWhatTheProcessWrote(t *testing.T) {
 		}
 		must(t, s.Apply(t.Context(), testTenant, all))
 	}
-	f.startKeeper(true)
 	s.pass()
 	s.answers()
 	if notes, segments := s.loose(); notes > maxFollowed || segments == 0 {
@@ -179,43 +213,34 @@ func TestAPassBringsNothingErasedBack(t *testing.T) {
 func TestAPassDoesNotWaitWhereTheHeapGrows(t *testing.T) {
 	t.Parallel()
 	for _, searched := range []bool{false, true} {
-		o := new(Options).Shelve(20, 30)
-		o.keepPause = time.Hour
-		s := openKeptWith(t, filepath.Join(t.TempDir(), "x.db"), o)
+		s := patient(t, 30)
 		s.fill(0, 1)
 		if searched {
 			s.answers()
 		}
-		f, began := s.opened(), make(chan struct{}, 1)
-		f.keeper.part = func(index.Key) {
-			select {
-			case began <- struct{}{}:
-			default:
-			}
-		}
+		began := s.began()
 		s.fill(1, 29)
-		if len(began) > 0 {
+		if !s.waits() {
 			t.Fatal("a pass does not wait, though little came")
 		}
 		if searched {
 			s.answers()
 		}
-		s.fill(29, 31)
-		if searched {
-			select {
-			case <-began:
-			case <-time.After(time.Minute):
-				t.Error("no pass began, though much came")
-			}
-			continue
-		}
-		f.keeper.mu.Lock()
-		waits := f.keeper.timer != nil
-		f.keeper.mu.Unlock()
-		if !waits || len(began) > 0 {
+		if s.fill(29, 31); searched {
+			expectBegun(t, began)
+		} else if !s.waits() {
 			t.Error("a pass does not wait, though nothing is on the heap")
 		}
 	}
+}
+
+// waits reports whether a pass is to come when nothing is written any more.
+func (s keptStore) waits() bool {
+	s.t.Helper()
+	k := &s.opened().keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.timer != nil
 }
 
 // Whatever is saved is found at once, whether a pass changes the index meanwhile or not.
