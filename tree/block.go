@@ -127,53 +127,69 @@ func readManifest(attributes json.RawMessage) (m manifest, err error) {
 	return m, nil
 }
 
-// sizeOf returns the bytes and lines of a state. A list asks for no more, of a thousand files
-// at a time: what [loci.MarshalJSON] writes of a short file is read without taking it apart.
+// attributes are the manifest as the attributes of its entry. They say the number of lines, too, which follows from the
+// blocks: a list asks for no more than the size, of a thousand files at a time. Attributes of older builds do not.
+func (m *manifest) attributes() (json.RawMessage, error) {
+	data, err := loci.MarshalJSON(struct {
+		Bytes  int64  `json:"bytes"`
+		Lines  int64  `json:"lines,omitempty"`
+		Open   bool   `json:"open,omitempty"`
+		Blocks blocks `json:"blocks,omitempty"`
+	}{m.Bytes, m.lines(), m.Open, m.Blocks})
+	if err != nil {
+		return nil, &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
+	}
+	return data, nil
+}
+
+// sizeOf returns the bytes and lines of a state, of what [manifest.attributes] writes without a look at the rest.
 func sizeOf(attributes json.RawMessage) (bytes, lines int64, err error) {
-	bytes, open, ok := shortManifest(attributes, func(b block) { lines += b.Lines })
-	if !ok {
-		m, err := readManifest(attributes)
-		return m.Bytes, m.lines(), err
+	if bytes, lines, _, ok := beginOf(attributes); ok && lines > 0 && attributes[len(attributes)-1] == '}' {
+		return bytes, lines, nil
 	}
-	if open {
-		lines++
+	m, err := manifestOf(attributes)
+	return m.Bytes, m.lines(), err
+}
+
+// beginOf takes the numbers from a manifest in the form that it is written in; lines is 0 where it does not say. false:
+// it is in another form.
+func beginOf(attributes []byte) (bytes, lines int64, rest []byte, ok bool) {
+	const begin, counted = `{"bytes":`, `,"lines":`
+	if len(attributes) <= len(begin) || string(attributes[:len(begin)]) != begin {
+		return 0, 0, nil, false
 	}
-	return bytes, lines, nil
+	bytes, rest, ok = digits(attributes[len(begin):])
+	if ok && len(rest) > len(counted) && string(rest[:len(counted)]) == counted {
+		lines, rest, ok = digits(rest[len(counted):])
+	}
+	return bytes, lines, rest, ok
 }
 
 // manifestOf is readManifest, as quick as it can be for a short file.
 func manifestOf(attributes json.RawMessage) (m manifest, err error) {
-	var ok bool
-	if m.Bytes, m.Open, ok = shortManifest(attributes, func(b block) { m.Blocks = append(m.Blocks, b) }); ok {
-		return m, nil
+	if !m.readShort(attributes) {
+		return readManifest(attributes)
 	}
-	return readManifest(attributes)
+	return m, nil
 }
 
-// shortManifest reads a manifest in the form that it is written in, and calls each with its
-// blocks; false: it is in another form, or too long.
-func shortManifest(attributes []byte, each func(block)) (size int64, open, ok bool) {
-	const begin, opened, listed, end = `{"bytes":`, `,"open":true`, `,"blocks":"`, `"}`
-	if len(attributes) <= len(begin) || string(attributes[:len(begin)]) != begin {
-		return 0, false, false
+// readShort reads a manifest in the form that it is written in; false: it is in another form, or too long.
+func (m *manifest) readShort(attributes []byte) bool {
+	const opened, listed, end = `,"open":true`, `,"blocks":"`, `"}`
+	size, _, rest, ok := beginOf(attributes)
+	if !ok {
+		return false
 	}
-	rest, digits := attributes[len(begin):], 0
-	for ; digits < len(rest) && digits < 18 && '0' <= rest[digits] && rest[digits] <= '9'; digits++ {
-		size = size*10 + int64(rest[digits]-'0')
-	}
-	if digits == 0 {
-		return 0, false, false
-	}
-	rest = rest[digits:]
+	m.Bytes = size
 	if len(rest) > len(opened) && string(rest[:len(opened)]) == opened {
-		rest, open = rest[len(opened):], true
+		rest, m.Open = rest[len(opened):], true
 	}
 	if string(rest) == "}" {
-		return size, open, true
+		return true
 	}
 	text := len(rest) - len(end)
 	if text < len(listed) || string(rest[:len(listed)]) != listed || string(rest[text:]) != end {
-		return 0, false, false
+		return false
 	}
 	var short [128]byte
 	data, ok := shortBase64(&short, rest[len(listed):text])
@@ -182,9 +198,18 @@ func shortManifest(attributes []byte, each func(block)) (size int64, open, ok bo
 		var err error
 		data, err = b.decode(data, before)
 		before, ok = b.N, err == nil
-		each(b)
+		m.Blocks = append(m.Blocks, b)
 	}
-	return size, open, ok
+	return ok
+}
+
+// digits takes a number that a text begins with; false: it does not, or with a longer one.
+func digits(text []byte) (n int64, rest []byte, ok bool) {
+	i := 0
+	for ; i < len(text) && i < 18 && '0' <= text[i] && text[i] <= '9'; i++ {
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n, text[i:], i > 0
 }
 
 // shortBase64 decodes a text of the alphabet alone into dst; false: it is another one, or too long. The package for

@@ -7,14 +7,13 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/loci-memory/loci"
 )
 
 // The size of a state is read from each form that a manifest may have; what is cut or
 // damaged is refused.
 func TestSizeOfManifest(t *testing.T) {
-	written, err := loci.MarshalJSON(manifest{Bytes: 21, Open: true, Blocks: blocks{{0, 12, 2, 1}, {3, 9, 1, 4}}})
+	small := manifest{Bytes: 21, Open: true, Blocks: blocks{{0, 12, 2, 1}, {3, 9, 1, 4}}}
+	written, err := small.attributes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,17 +21,19 @@ func TestSizeOfManifest(t *testing.T) {
 	for i := range 5000 {
 		many.Blocks = append(many.Blocks, block{int64(i), 3, 2, 1})
 	}
-	long, err := loci.MarshalJSON(many)
+	long, err := many.attributes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := strings.TrimSuffix(strings.TrimPrefix(string(written), `{"bytes":21,"open":true,"blocks":`), `}`)
+	list := strings.TrimSuffix(strings.TrimPrefix(string(written), `{"bytes":21,"lines":4,"open":true,"blocks":`), `}`)
 	for _, c := range []struct {
 		attributes   string
 		bytes, lines int64
 	}{
 		{string(written), 21, 4},
 		{string(long), 15000, 10000},
+		{`{"bytes":21,"open":true,"blocks":` + list + `}`, 21, 4}, // as builds wrote it that did not count lines
+		{`{"bytes":21,"blocks":` + list + `}`, 21, 3},
 		{`{"blocks":` + list + `,"open":true,"bytes":21}`, 21, 4}, // as others may have written it
 		{`{"bytes": 21, "blocks": ` + list + `}`, 21, 3},
 		{`{"bytes":0}`, 0, 0},
@@ -51,7 +52,7 @@ func TestSizeOfManifest(t *testing.T) {
 	}
 	for _, damaged := range []string{
 		`{"bytes":21,"blocks":"AA"}`, `{"bytes":21,"blocks":"!"}`, `{"bytes":,"blocks":` + list + `}`,
-		`{"bytes":21x}`, `{"bytes":9999999999999999999}`, `{"bytes":21,"blocks":"AAAAAA"}`,
+		`{"bytes":21x}`, `{"bytes":21,"lines":}`, `{"bytes":21,"lines":3x`, `{"bytes":9999999999999999999}`, `{"bytes":21,"blocks":"AAAAAA"}`,
 	} {
 		if bytes, lines, err := sizeOf(json.RawMessage(damaged)); err == nil {
 			t.Errorf("%s has %d bytes, %d lines", damaged, bytes, lines)

@@ -407,8 +407,8 @@ func (ed *edit) finish() error {
 		}
 		if !p.body.Dir {
 			var err error
-			if r.Attributes, err = loci.MarshalJSON(p.manifest); err != nil {
-				return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
+			if r.Attributes, err = p.manifest.attributes(); err != nil {
+				return err
 			}
 		}
 		ed.change.Put = append(ed.change.Put, loci.Put{Record: *r, SameText: r.Version > 1, Revisions: p.revisions})

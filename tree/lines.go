@@ -325,14 +325,14 @@ func (ed *edit) importContent(f *imported) error {
 	if err := loci.SetBody(r, e.body); err != nil {
 		return err
 	}
-	if r.Attributes, err = loci.MarshalJSON(e.manifest); err != nil {
-		return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
+	if r.Attributes, err = e.manifest.attributes(); err != nil {
+		return err
 	}
 	history := make([]loci.Revision, 0, len(f.states))
 	for _, s := range slices.Backward(f.states) { // newest first
 		v := loci.Revision{Version: s.Version, UpdatedAt: s.UpdatedAt, ReplacedAt: s.ReplacedAt}
-		if v.Attributes, err = loci.MarshalJSON(s.manifest); err != nil {
-			return &loci.Error{Code: loci.Internal, Op: "write manifest", Err: err}
+		if v.Attributes, err = s.manifest.attributes(); err != nil {
+			return err
 		}
 		history = append(history, v)
 	}
