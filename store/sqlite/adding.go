@@ -163,6 +163,9 @@ func (t *tx) endCounting() error {
 	}
 	t.counted = nil
 	t.f.restTriggers(false)
+	if err := t.listFiles(c.files); err != nil {
+		return err
+	}
 	if err := t.events(c.events); err != nil {
 		return err
 	}
@@ -194,7 +197,8 @@ type counting struct {
 	vectors map[embedded]int64
 	held    loci.Holding
 
-	blobs  []any // of vectors: three columns of each
+	files  []int64 // their numbers
+	blobs  []any   // of vectors: three columns of each
 	events []*loci.Event
 }
 

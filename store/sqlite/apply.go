@@ -389,9 +389,7 @@ func (s *Store) Touch(ctx context.Context, t loci.Tenant, touches []loci.Touch) 
 	return f.translate("touch", f.write(ctx, func(tx *tx) error {
 		for _, touch := range touches {
 			if !touch.At.IsZero() {
-				err := f.rows.Hidden(func() error {
-					return tx.exec("UPDATE record SET uses = uses + 1, used_at = ? WHERE id = ?", touch.At.UnixMilli(), touch.ID[:])
-				})
+				err := tx.exec("UPDATE record SET uses = uses + 1, used_at = ? WHERE id = ?", touch.At.UnixMilli(), touch.ID[:])
 				if err != nil {
 					return err
 				}

@@ -3,9 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"unsafe"
@@ -18,7 +16,6 @@ import (
 const (
 	briefColumns = "r.id, r.version, r.live, r.created_at, r.updated_at, r.slot, r.attributes, r.status"
 	bodyColumns  = briefColumns + ", r.body"
-	endColumns   = ", r.expires_at, r.ends_at, r.n" // behind them, of a page that is kept
 )
 
 // briefs is records for a page of brief records of one place by slot. The query says all that such a
@@ -30,75 +27,12 @@ func (f *file) briefs(
 	rows := &briefRows{descending: order == loci.SlotDescending, lent: lent, yield: yield,
 		bodies: columns == bodyColumns}
 	rows.record.Kind, rows.record.Namespace = filter.Kinds[0], slices.Clip(slices.Clone(filter.Within[0]))
-	key, lasts := listKey(columns, filter, after, order, limit)
-	if !lasts {
-		return f.taken(ctx, rows, func(number int64) (string, []any) {
-			return briefQuery(columns, filter, after, order, limit, number)
-		})
+	if listsFiles(columns, filter, order) {
+		return f.files(ctx, filter, after, *rows)
 	}
-	moment := filter.At.UnixMilli()
-	kept, state, known := f.rows.FindList(key, moment)
-	page := keptPage{data: kept.Data, until: kept.Until}
-	if page.data != nil && len(kept.Changed) > 0 {
-		var err error
-		if page, err = f.mended(ctx, page, kept.Changed, state, func(number int64) (string, []any) {
-			return rowsQuery(columns+endColumns, filter, after, order, kept.Changed, number)
-		}, rows.descending); err != nil {
-			return err
-		}
-		if page.data != nil {
-			f.rows.KeepList(state, key, page.data, moment, page.until)
-		}
-	}
-	if page.data != nil {
-		return rows.again(page)
-	}
-	copied := &copiedRows{rows: rows, keptPage: newPage()}
-	err := f.taken(ctx, copied, func(number int64) (string, []any) {
-		return briefQuery(columns+endColumns, filter, after, order, limit, number)
+	return f.taken(ctx, rows, func(number int64) (string, []any) {
+		return briefQuery(columns, filter, after, order, limit, number)
 	})
-	if err == nil && known {
-		copied.end(rows.ended == nil)
-		f.rows.KeepList(state, key, bytes.Clone(copied.data), moment, copied.until)
-	}
-	return err
-}
-
-// keyAfter is in the first byte of a key that has the slot behind which its page begins.
-const keyAfter = 1 << 2
-
-// listKey is all that a page of briefs depends on but the state of the file, and the moment, if it asks for one: with
-// time, such a page loses records and gets none. lasts: there is no more to it.
-func listKey(
-	columns string, filter *loci.Filter, after *page.Record, order loci.Order, limit int,
-) (key []byte, lasts bool) {
-	if columns == bodyColumns { // of a delete, after which it is no longer there
-		return nil, false
-	}
-	plain := loci.Filter{Within: filter.Within, Exact: true, Kinds: filter.Kinds, Slots: filter.Slots,
-		Statuses: filter.Statuses, At: filter.At, NotLive: filter.NotLive}
-	if !reflect.DeepEqual(*filter, plain) {
-		return nil, false
-	}
-	add := func(text string) { key = append(binary.AppendUvarint(key, uint64(len(text))), text...) }
-	flags := byte(0)
-	for i, set := range []bool{filter.NotLive, filter.At.IsZero(), after != nil} {
-		if set {
-			flags |= 1 << i
-		}
-	}
-	key = binary.AppendVarint(binary.AppendUvarint(append(key, flags), uint64(limit)), int64(order))
-	add(filter.Within[0].Key())
-	add(string(filter.Kinds[0]))
-	add(filter.Slots.From)
-	add(filter.Slots.To)
-	if after != nil {
-		add(after.Slot)
-	}
-	for _, status := range filter.Statuses {
-		add(status)
-	}
-	return key, true
 }
 
 // briefQuery gives the rows of a page to a taker.
@@ -117,19 +51,6 @@ func briefQuery(
 	query = "SELECT " + takeFunction + "(?, " + strings.ReplaceAll(columns, "r.", "") + ") FROM (SELECT " + columns +
 		" FROM record r WHERE " + c.String() + " ORDER BY " + by + " LIMIT +?)" // with a limit they stay in their order
 	return query, append(args, limit)
-}
-
-// rowsQuery is briefQuery for rows of some numbers, in no order.
-func rowsQuery(
-	columns string, filter *loci.Filter, after *page.Record, order loci.Order, numbers []int64, number int64,
-) (query string, args []any) {
-	selected := *filter
-	selected.Slots = loci.SlotRange{}
-	c, _ := where(&selected)
-	c.bySlot(filter, after, order == loci.SlotDescending)
-	of := padded(values(numbers))
-	return "SELECT " + takeFunction + "(?, " + columns + ") FROM record r NOT INDEXED WHERE r.n" + in(len(of)) + " AND " +
-		c.String(), append(append([]any{number}, of...), c.args...)
 }
 
 var errBrief = errors.New("a row is not what it should be")
@@ -172,6 +93,23 @@ func (b *briefRows) next(c *lentColumns) error {
 		!(version.valid && live.valid && created.valid && updated.valid) {
 		return errBrief
 	}
+	if err := b.describe(slot, status, attributes); err != nil {
+		return err
+	}
+	r.ID, r.Version, r.Live = loci.ID(id), version.n, live.n != 0
+	r.CreatedAt, r.UpdatedAt = milli(created.n), milli(updated.n)
+	if b.bodies {
+		r.Body = b.document(c.bytes())
+	}
+	if !b.yield(r) {
+		return errFull
+	}
+	return nil
+}
+
+// describe writes into the record what a row has beside numbers, and refuses one that comes in the wrong order.
+func (b *briefRows) describe(slot, status, attributes []byte) error {
+	r := &b.record
 	if len(b.last) > 0 && (bytes.Compare(slot, b.last) > 0) == b.descending {
 		return errBrief
 	}
@@ -181,16 +119,9 @@ func (b *briefRows) next(c *lentColumns) error {
 	} else {
 		r.Slot = b.text(slot)
 	}
-	r.ID, r.Version, r.Live = loci.ID(id), version.n, live.n != 0
-	r.CreatedAt, r.UpdatedAt, r.Attributes = milli(created.n), milli(updated.n), b.document(attributes)
+	r.Attributes = b.document(attributes)
 	if string(status) != r.Status { // mostly it is that of the row before
 		r.Status = string(status)
-	}
-	if b.bodies {
-		r.Body = b.document(c.bytes())
-	}
-	if !b.yield(r) {
-		return errFull
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ func (s *Store) Check(ctx context.Context, t loci.Tenant) (findings []string, er
 	if findings, err = f.checkTallies(ctx, findings); err != nil {
 		return findings, f.translate("check", err)
 	}
+	if findings, err = f.checkFiles(ctx, findings); err != nil {
+		return findings, f.translate("check", err)
+	}
 	if findings, err = f.checkSpans(ctx, findings); err != nil {
 		return findings, f.translate("check", err)
 	}

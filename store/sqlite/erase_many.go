@@ -34,6 +34,7 @@ func (t *tx) eraseMany(g *going) error {
 	}
 	for _, step := range []struct {
 		query   string
+		end     string // of the query
 		first   []any
 		numbers []int64
 		left    bool // out
@@ -41,6 +42,7 @@ func (t *tx) eraseMany(g *going) error {
 		{query: listErased + "n", first: []any{t.seq}, numbers: g.searched},
 		{query: "DELETE FROM vector WHERE record", numbers: g.numbers, left: !vectors.any},
 		{query: "DELETE FROM revision WHERE record", numbers: g.numbers, left: !revised},
+		{query: "DELETE FROM file_list WHERE key IN (SELECT key FROM file_listed WHERE n", end: ")", numbers: g.files},
 		{query: "DELETE FROM record WHERE n", numbers: g.numbers},
 	} {
 		if step.left {
@@ -48,7 +50,7 @@ func (t *tx) eraseMany(g *going) error {
 		}
 		if err := byRuns(step.numbers, func(where string, args []any) error {
 			return t.f.resting(func() error {
-				return t.exec(step.query+where+countedHere, slices.Concat(step.first, args)...)
+				return t.exec(step.query+where+step.end+countedHere, slices.Concat(step.first, args)...)
 			})
 		}); err != nil {
 			return err
@@ -237,9 +239,13 @@ func (t *tx) choose(g *going) error {
 		if is {
 			g.searched = append(g.searched, r.n)
 		}
+		if r.shard.kind == listedKind {
+			g.files = append(g.files, r.n)
+		}
 	}
 	slices.Sort(g.numbers)
 	slices.Sort(g.searched)
+	slices.Sort(g.files)
 	return nil
 }
 

@@ -88,7 +88,7 @@ func eraseRun(t *testing.T, s *Store, seed uint64) (gone, labels [][]byte) {
 		slot := canary(t)
 		r := loci.Record{
 			ID:         id,
-			Kind:       loci.KindFact,
+			Kind:       []loci.Kind{loci.KindFact, listedKind}[id[15]%2],
 			Namespace:  place,
 			Slot:       slot,
 			Version:    version,

@@ -94,7 +94,7 @@ func Open(path string, opts *Options) (*Store, error) {
 		s.opts.IndexMemory = DefaultIndexMemory
 	}
 	s.budget, s.loaders = newBudget(s.opts.IndexMemory), aside.Turns()
-	s.pool, s.keepers = newPool(keptMemory), make(chan struct{}, 1)
+	s.pool, s.keepers = rowcache.NewPool(keptMemory), make(chan struct{}, 1)
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.Default()
 	}
@@ -322,7 +322,7 @@ func (s *Store) EraseTenant(ctx context.Context, t loci.Tenant) error {
 		}
 		for _, table := range []string{
 			"vector", "revision", "record", "link", "event", "reply", "erased", "shard", "namespace", "space",
-			"tally", "tally_vector", "erasing", "event_span",
+			"tally", "tally_vector", "file_list", "erasing", "event_span",
 		} {
 			if err := tx.exec("DELETE FROM " + table); err != nil {
 				return err

@@ -180,6 +180,9 @@ func registerTaker() int32 {
 	return sqlite3.Xsqlite3_auto_extension(tls, address(func(tls *libc.TLS, db, _, _ uintptr) int32 {
 		code := addFunction(tls, db, takeFunction, -1, 0, address(takeStep), address(takeFinal))
 		if code == sqlite3.SQLITE_OK {
+			code = addFunction(tls, db, placeFunction, 2, address(placeStep), 0, 0)
+		}
+		if code == sqlite3.SQLITE_OK {
 			code = addFunction(tls, db, watchFunction, 1, address(watchStep), 0, 0)
 		}
 		if code == sqlite3.SQLITE_OK {
@@ -233,6 +236,27 @@ func takerOf(row lentRow) taker {
 		return nil
 	}
 	return takers.find(number)
+}
+
+// placeFunction tells the taker of a number the number of the place whose rows come, which it returns.
+const placeFunction = "loci_place"
+
+// A placed taker sees by the rows which of them are of its place.
+type placed interface{ placed(number int64) }
+
+// placeStep is called by SQLite for placeFunction.
+func placeStep(tls *libc.TLS, call uintptr, columns int32, values uintptr) {
+	row := lentRow{tls, unsafe.Slice((*uintptr)(foreign(values)), columns)}
+	g, _ := takerOf(row).(*guarded)
+	number, known := row.integer(1)
+	if g != nil && known {
+		if p, ok := g.taker.(placed); ok {
+			p.placed(number)
+			sqlite3.Xsqlite3_result_int64(tls, call, number)
+			return
+		}
+	}
+	sqlite3.Xsqlite3_result_error_code(tls, call, sqlite3.SQLITE_ABORT)
 }
 
 func takeFinal(*libc.TLS, uintptr) {}

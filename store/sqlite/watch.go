@@ -19,12 +19,6 @@ import (
 // keptMemory is how many bytes of rows a store keeps, of all files together.
 const keptMemory = 6 << 20
 
-func newPool(limit int64) *rowcache.Pool {
-	p := rowcache.NewPool(limit)
-	p.Without = withoutRows
-	return p
-}
-
 // watchFunction has the connection that calls it tell a [rowcache.File], whose number it gets, what it changes.
 // It returns where the header lies; 0: nowhere.
 const watchFunction = "loci_watch"
@@ -183,8 +177,6 @@ func rowChanged(_ *libc.TLS, number uintptr, op int32, _, table uintptr, row int
 		return
 	}
 	switch {
-	case isName(table, "record") && op == sqlite3.SQLITE_DELETE:
-		f.Removed(row)
 	case isName(table, "record"):
 		f.Touched(row)
 	case isName(table, "namespace") && op != sqlite3.SQLITE_INSERT: // each of its rows shows it

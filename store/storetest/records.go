@@ -108,36 +108,8 @@ var recordCases = []testCase{
 		}
 	}},
 	{"a brief list has what tells records apart", func(b *bench) {
-		full := holding(record(1, "walrus"), "slot")
-		full.Kind, full.Status, full.Scope, full.Heading = loci.KindFact, "active", "global", "heading"
-		full.Attributes, full.Body, full.Tags = json.RawMessage(`{"k":"v"}`), json.RawMessage(`{"b":1}`), []string{"t"}
-		full.Sequence, full.Position = "s", 3
-		b.put(full)
-		brief := full.Brief()
-		if brief.Text != "" || brief.Body != nil || brief.Slot != full.Slot || string(brief.Attributes) != `{"k":"v"}` {
-			b.Errorf("the brief record is %+v", brief)
-		}
-		place := loci.Filter{Within: []loci.Namespace{full.Namespace}, Exact: true, Kinds: []loci.Kind{full.Kind}}
-		tagged, text := place, place
-		tagged.Tags, text.Where = []string{"t"}, where(b, map[string]any{"content": "walrus"})
-		for _, f := range []loci.Filter{{Within: everywhere}, place, tagged, text} {
-			for _, order := range []loci.Order{
-				loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending,
-			} {
-				got, _ := b.page(f, loci.Page{Order: order, Brief: true})
-				b.same("brief records", got, []loci.Record{brief})
-				bodied := brief
-				bodied.Body = full.Body
-				got, _ = b.page(f, loci.Page{Order: order, Brief: true, Bodies: true})
-				b.same("brief records with bodies", got, []loci.Record{bodied})
-			}
-		}
-		other := holding(record(2, "seal"), "slot2") // what the filters name is a part of what it has
-		other.Kind, other.Tags, other.Attributes = loci.KindFact, []string{"tt"}, json.RawMessage(`{"content":"walruses"}`)
-		b.put(other)
-		for _, f := range []loci.Filter{tagged, text} {
-			got, _ := b.page(f, loci.Page{Order: loci.SlotAscending, Brief: true})
-			b.same("brief records of a filter", got, []loci.Record{brief})
+		for n, kind := range []loci.Kind{loci.KindFact, "file"} { // files have lists of their own in some stores
+			briefly(b, kind, 1+2*n)
 		}
 	}},
 	{"a list of cores has what a context looks at", func(b *bench) {
@@ -342,4 +314,44 @@ func where(t tester, filter map[string]any) loci.Where {
 		t.Fatalf("ParseWhere(%v): %v", filter, err)
 	}
 	return w
+}
+
+// briefly lists records of a kind, of which two are made.
+func briefly(b *bench, kind loci.Kind, n int) {
+	full := holding(record(n, "walrus"), "slot")
+	full.Kind, full.Status, full.Scope, full.Heading = kind, "active", "global", "heading"
+	full.Attributes, full.Body, full.Tags = json.RawMessage(`{"k":"v"}`), json.RawMessage(`{"b":1}`), []string{"t"}
+	full.Sequence, full.Position = "s", 3
+	b.put(full)
+	brief := full.Brief()
+	if brief.Text != "" || brief.Body != nil || brief.Slot != full.Slot || string(brief.Attributes) != `{"k":"v"}` {
+		b.Errorf("the brief record is %+v", brief)
+	}
+	place := loci.Filter{Within: []loci.Namespace{full.Namespace}, Exact: true, Kinds: []loci.Kind{full.Kind}}
+	tagged, text := place, place
+	tagged.Tags = []string{"t"}
+	if kind == loci.KindFact { // whose content is its text
+		text.Where = where(b, map[string]any{"content": "walrus"})
+	} else {
+		text.Where = where(b, map[string]any{"k": "v"})
+	}
+	for _, f := range []loci.Filter{{Within: everywhere, Kinds: []loci.Kind{kind}}, place, tagged, text} {
+		for _, order := range []loci.Order{
+			loci.NewestFirst, loci.OldestFirst, loci.SlotAscending, loci.SlotDescending,
+		} {
+			got, _ := b.page(f, loci.Page{Order: order, Brief: true})
+			b.same("brief records", got, []loci.Record{brief})
+			bodied := brief
+			bodied.Body = full.Body
+			got, _ = b.page(f, loci.Page{Order: order, Brief: true, Bodies: true})
+			b.same("brief records with bodies", got, []loci.Record{bodied})
+		}
+	}
+	other := holding(record(n+1, "seal"), "slot2") // what the filters name is a part of what it has
+	other.Kind, other.Tags, other.Attributes = kind, []string{"tt"}, json.RawMessage(`{"content":"walruses"}`)
+	b.put(other)
+	for _, f := range []loci.Filter{tagged, text} {
+		got, _ := b.page(f, loci.Page{Order: loci.SlotAscending, Brief: true})
+		b.same("brief records of a filter", got, []loci.Record{brief})
+	}
 }

@@ -89,6 +89,11 @@ func SpanFault(n int64) string {
 	return fmt.Sprintf("%d kept places of events in their blocks differ from the events; they are looked for again", n)
 }
 
+// FileListFault is what a check says of files that are not listed as they are.
+func FileListFault(n int64) string {
+	return fmt.Sprintf("%d places in the list of files differ from the files; it is made again", n)
+}
+
 // TallyFault is what a check says of kept counts that are wrong.
 func TallyFault(n int) string {
 	return fmt.Sprintf("%d kept counts differ from the records they count; they are counted again", n)

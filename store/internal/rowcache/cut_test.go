@@ -1,11 +1,8 @@
 package rowcache
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -52,13 +49,11 @@ func TestCutsOfTheLogLeaveWhatIsKept(t *testing.T) {
 			_, d, f := newFile(1 << 20)
 			d.state[changes], d.state[frames], d.state[5], d.state[cuts] = 40, 7, 90, bigEndian(255)
 			keepRow(t, f, 1, "one")
-			f.KeepList(d.state, []byte("list"), []byte("rows"), 0, 10)
 			if err := f.Cut(func() error { c.change(d, f); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			f.Committed()
-			l, _, _ := f.FindList([]byte("list"), 5)
-			if got := find(f, 1) == "one" && l.Data != nil; got != c.stays {
+			if got := find(f, 1) == "one"; got != c.stays {
 				t.Errorf("it is kept: %v", got)
 			}
 		})
@@ -74,48 +69,5 @@ func TestCutsOfTheLogLeaveWhatIsKept(t *testing.T) {
 	failed := errors.New("it fails")
 	if err := f.Cut(func() error { return failed }); !errors.Is(err, failed) || f.cutting != 0 {
 		t.Errorf("%v", err)
-	}
-}
-
-// A list loses the rows that are removed at once. It goes if what is left is not known.
-func TestListsLoseWhatIsRemoved(t *testing.T) {
-	p, d, f := newFile(1 << 20)
-	p.Without = func(key string, list []byte, gone []int64) []byte {
-		if key == "cut" || !slices.IsSorted(gone) {
-			return nil
-		}
-		return bytes.ReplaceAll(list, fmt.Appendf(nil, "<%d>", gone[0]), nil)
-	}
-	f.FindList(nil, 0)
-	for _, key := range []string{"list", "cut"} {
-		f.KeepList(d.state, []byte(key), []byte("<1><2><3>"), 0, 10)
-	}
-	before := p.Bytes()
-	f.Begin()
-	f.Removed(7)
-	f.Touched(9)
-	f.Removed(2)
-	f.Committing()
-	d.commit()
-	f.Committed()
-	l, _, _ := f.FindList([]byte("list"), 5)
-	if string(l.Data) != "<1><3>" || !slices.Equal(l.Changed, []int64{2, 7, 9}) {
-		t.Errorf("%q, and %v", l.Data, l.Changed)
-	}
-	if inMemory(f, "<2>") || inMemory(f, "cut") {
-		t.Error("what is removed is in memory")
-	}
-	if p.Bytes() >= before {
-		t.Errorf("%d bytes are counted, %d before", p.Bytes(), before)
-	}
-	f.Begin()
-	f.Touched(1)
-	f.Committing()
-	d.commit()
-	if f.Committed(); f.lists["list"] == nil {
-		t.Error("a list is lost though nothing was removed")
-	}
-	if f.drop(); p.Bytes() != 0 {
-		t.Errorf("%d bytes are counted of nothing", p.Bytes())
 	}
 }

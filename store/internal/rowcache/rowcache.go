@@ -6,8 +6,6 @@
 package rowcache
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,27 +15,15 @@ type ID [16]byte
 
 // Sizes in bytes, as they are counted.
 const (
-	rowCost  = 160 // of a row, beside its data: its place, and entries of two maps
-	listCost = 200
-	mostOf   = 64 // a row larger than this part of all memory is not kept
+	rowCost = 160 // of a row, beside its data: its place, and entries of two maps
+	mostOf  = 64  // a row larger than this part of all memory is not kept
 )
 
 // maxTouched is how many rows of a transaction are known one by one; of more, nothing is kept.
 const maxTouched = 1024
 
-// A list that is kept while rows change is told which. Of more than these it is not mended, and more than those are
-// not remembered.
-const (
-	mostChanged = 128
-	maxChanged  = 4 * maxTouched
-)
-
 // A Pool bounds what is kept of all files of a store together.
 type Pool struct {
-	// Without is a list without rows of some numbers, rising, in memory of its own if it has some of them. Nil: it is not
-	// to be kept, since what it or its key says may be that of one of them. Unless set, no list is kept when rows go.
-	Without func(key string, list []byte, gone []int64) []byte
-
 	limit int64
 	used  atomic.Int64
 
@@ -53,7 +39,7 @@ func (p *Pool) Bytes() int64 { return p.used.Load() }
 
 // Open begins to keep rows of a file. look says in what state the file is, or that it is not known.
 func (p *Pool) Open(look func() (State, bool)) *File {
-	f := &File{pool: p, look: look, at: map[ID]int{}, numbered: map[int64]int{}, lists: map[string]*list{}}
+	f := &File{pool: p, look: look, at: map[ID]int{}, numbered: map[int64]int{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.files[f] = struct{}{}
@@ -94,18 +80,11 @@ type File struct {
 	rows       []row
 	free       []int // places without a row
 	hand       int   // where the search for what is to go goes on
-	lists      map[string]*list
-	clock      atomic.Int64 // of lists
-	changed    []int64      // rows by their numbers, in the order of commits, since the oldest list was read
-	forgotten  int64        // how many there were before these
 
 	// Of the transaction under way. The writer alone uses these.
 	touched []int64
-	all     bool    // more was touched than these
-	listed  bool    // what lists show was
-	gone    []int64 // those that it has removed
-	hidden  bool    // what is touched now is shown by no list
-	stood   bool    // the state was known when it began
+	all     bool // more was touched than these
+	stood   bool // the state was known when it began
 }
 
 type row struct {
@@ -115,18 +94,7 @@ type row struct {
 	used   atomic.Bool
 }
 
-// A list is rows in an order, as they were found at a moment.
-type list struct {
-	data  []byte
-	from  int64 // which of the rows that have changed is the first that it does not show
-	since int64 // the moment: before, there may have been more
-	until int64 // from then on one of the rows may be gone
-	used  atomic.Int64
-}
-
 func (r *row) cost() int64 { return dataCost(r.data) + rowCost }
-
-func (l *list) cost(key string) int64 { return dataCost(l.data) + int64(len(key)) + listCost }
 
 // dataCost counts what memory for data is larger than it.
 func dataCost(data []byte) int64 { return int64(len(data) + len(data)/8) }
@@ -241,58 +209,9 @@ func (f *File) keep(then State, rows []Row) bool {
 	return true
 }
 
-// A List is a list that is kept.
-type List struct {
-	Data    []byte  // nil: it is not kept
-	Changed []int64 // rows that may have changed, come or gone since, by their numbers, rising
-	Until   int64   // as it was kept
-}
-
-// FindList looks for a list as of a moment.
-func (f *File) FindList(key []byte, moment int64) (found List, now State, known bool) {
-	f.mu.RLock()
-	now, known, stands := f.stands(false)
-	if l := f.lists[string(key)]; stands && l != nil && l.since <= moment && moment < l.until {
-		changed := slices.Clone(f.changed[l.from-f.forgotten:])
-		slices.Sort(changed)
-		if changed = slices.Compact(changed); len(changed) <= mostChanged {
-			found = List{l.data, changed, l.until}
-			l.used.Store(f.clock.Add(1))
-		}
-	}
-	f.mu.RUnlock()
-	if known && !stands {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		now, known, _ = f.stands(true)
-	}
-	return found, now, known
-}
-
-// KeepList takes in a list that was read since FindList, unless the file has changed.
-func (f *File) KeepList(then State, key, data []byte, since, until int64) {
-	if f.keepList(then, string(key), &list{data: data, since: since, until: until}) {
-		f.pool.makeRoom()
-	}
-}
-
-func (f *File) keepList(then State, key string, l *list) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now, _, stands := f.stands(true); !stands || now != then || l.cost(key) > f.pool.limit/8 {
-		return false
-	}
-	f.removeList(key)
-	l.used.Store(f.clock.Add(1))
-	l.from = f.forgotten + int64(len(f.changed))
-	f.lists[key] = l
-	f.count(l.cost(key))
-	return true
-}
-
 // Begin is called when a transaction has the right to write: nobody else has it until it ends.
 func (f *File) Begin() {
-	f.touched, f.all, f.listed, f.gone = f.touched[:0], false, false, f.gone[:0]
+	f.touched, f.all = f.touched[:0], false
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stood = true
@@ -301,17 +220,8 @@ func (f *File) Begin() {
 	}
 }
 
-// Removed says that the transaction has removed a row.
-func (f *File) Removed(number int64) {
-	if len(f.gone) < maxTouched { // of more, nothing is kept
-		f.gone = append(f.gone, number)
-	}
-	f.Touched(number)
-}
-
 // Touched says that the transaction has changed a row or made one.
 func (f *File) Touched(number int64) {
-	f.listed = f.listed || !f.hidden
 	switch {
 	case f.all:
 	case len(f.touched) == maxTouched:
@@ -321,15 +231,8 @@ func (f *File) Touched(number int64) {
 	}
 }
 
-// Hidden runs a part of a transaction that changes nothing that a list shows or is chosen by.
-func (f *File) Hidden(run func() error) error {
-	f.hidden = true
-	defer func() { f.hidden = false }()
-	return run()
-}
-
 // TouchedAll says that the transaction has changed what any row shows.
-func (f *File) TouchedAll() { f.all, f.listed = true, true }
+func (f *File) TouchedAll() { f.all = true }
 
 // Committing is called before a transaction is committed: until Committed nothing is found.
 func (f *File) Committing() {
@@ -361,47 +264,7 @@ func (f *File) Committed() (now State, alone bool) {
 			f.remove(at)
 		}
 	}
-	if len(f.gone) > 0 { // nothing shows any part of it from now on
-		f.cutLists()
-	}
-	if f.listed {
-		f.listChanges()
-	}
 	return now, alone
-}
-
-// cutLists takes the rows that a commit has removed out of lists.
-func (f *File) cutLists() {
-	if f.pool.Without == nil {
-		f.dropLists()
-		return
-	}
-	slices.Sort(f.gone)
-	for key, l := range f.lists {
-		f.count(-l.cost(key))
-		if l.data = f.pool.Without(key, l.data, f.gone); l.data == nil {
-			delete(f.lists, key)
-			continue
-		}
-		f.count(l.cost(key))
-	}
-}
-
-// listChanges remembers which rows a commit touched, for as long as there are lists that do not show it.
-func (f *File) listChanges() {
-	if len(f.lists) == 0 {
-		return
-	}
-	f.changed = append(f.changed, f.touched...)
-	if n := len(f.changed) - maxChanged/2; len(f.changed) > maxChanged {
-		f.changed = slices.Delete(f.changed, 0, n)
-		f.forgotten += int64(n)
-		for key := range f.lists {
-			if l := f.lists[key]; l.from < f.forgotten {
-				f.removeList(key)
-			}
-		}
-	}
 }
 
 // Close lets go of all that is kept. Nothing is kept or found from then on.
@@ -430,39 +293,19 @@ func (f *File) remove(at int) {
 	f.free = append(f.free, at)
 }
 
-func (f *File) removeList(key string) {
-	if l := f.lists[key]; l != nil {
-		f.count(-l.cost(key))
-		delete(f.lists, key)
-	}
-}
-
-func (f *File) dropLists() {
-	for key := range f.lists {
-		f.removeList(key)
-	}
-	f.forgotten += int64(len(f.changed))
-	f.changed = nil
-}
-
 // drop lets go of everything, and of its memory.
 func (f *File) drop() {
 	if len(f.at) > 0 {
 		f.at, f.numbered, f.rows, f.free, f.hand = map[ID]int{}, map[int64]int{}, nil, nil, 0
 	}
-	f.lists = map[string]*list{}
-	f.forgotten += int64(len(f.changed))
-	f.changed = nil
 	f.count(-f.bytes.Load())
 }
 
-// shed drops what was not used for longest until so many bytes are free, or nothing is left: lists as long as they
-// take a quarter of the room, then rows.
+// shed drops what was not used for longest until so many bytes are free, or nothing is left.
 func (f *File) shed(bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	goal := max(0, f.bytes.Load()-bytes)
-	f.shedLists(goal, f.pool.limit/4)
 	for f.bytes.Load() > goal && len(f.at) > 0 {
 		if f.hand++; f.hand >= len(f.rows) {
 			f.hand = 0
@@ -470,20 +313,5 @@ func (f *File) shed(bytes int64) {
 		if r := &f.rows[f.hand]; r.data != nil && !r.used.Swap(false) {
 			f.remove(f.hand)
 		}
-	}
-	f.shedLists(goal, 0)
-}
-
-// shedLists drops lists while they take more than some bytes, and all more than the goal.
-func (f *File) shedLists(goal, most int64) {
-	var keys []string
-	var take int64
-	for key, l := range f.lists {
-		keys, take = append(keys, key), take+l.cost(key)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Compare(f.lists[a].used.Load(), f.lists[b].used.Load()) })
-	for i := 0; i < len(keys) && take > most && f.bytes.Load() > goal; i++ {
-		take -= f.lists[keys[i]].cost(keys[i])
-		f.removeList(keys[i])
 	}
 }

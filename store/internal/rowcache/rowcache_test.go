@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 )
@@ -58,11 +57,6 @@ func inMemory(f *File, text string) bool {
 			return true
 		}
 	}
-	for key, l := range f.lists {
-		if bytes.Contains(l.data, []byte(text)) || bytes.Contains([]byte(key), []byte(text)) {
-			return true
-		}
-	}
 	return false
 }
 
@@ -71,7 +65,6 @@ func TestOwnCommitDropsWhatItTouched(t *testing.T) {
 	p, d, f := newFile(1 << 20)
 	keepRow(t, f, 1, "one")
 	keepRow(t, f, 2, "two")
-	f.KeepList(d.state, []byte("list"), []byte("one two"), 0, 10)
 	f.Begin()
 	f.Touched(1)
 	if find(f, 1) != "one" {
@@ -86,21 +79,16 @@ func TestOwnCommitDropsWhatItTouched(t *testing.T) {
 	if find(f, 1) != "" || len(f.at) != 1 {
 		t.Error("the row that was touched is kept")
 	}
-	listed := f.lists["list"].cost("list")
-	if find(f, 2) != "two" || p.Bytes() != (&row{data: []byte("two")}).cost()+listed {
+	if find(f, 2) != "two" || p.Bytes() != (&row{data: []byte("two")}).cost() {
 		t.Errorf("the other row is %q; %d bytes are counted", find(f, 2), p.Bytes())
 	}
-	if l, _, _ := f.FindList([]byte("list"), 5); !slices.Equal(l.Changed, []int64{1}) {
-		t.Errorf("after row 1 has changed, a list knows of %v", l.Changed)
-	}
 	f.Begin()
-	f.Removed(2)
+	f.Touched(2)
 	f.Committing()
 	d.commit()
 	f.Committed()
-	l, _, _ := f.FindList([]byte("list"), 5)
-	if l.Data != nil || inMemory(f, "one") || inMemory(f, "two") || p.Bytes() != 0 {
-		t.Errorf("a list is there after a row has gone; %d bytes are counted", p.Bytes())
+	if inMemory(f, "one") || inMemory(f, "two") || p.Bytes() != 0 {
+		t.Errorf("something is in memory when all rows have gone; %d bytes are counted", p.Bytes())
 	}
 }
 
@@ -198,102 +186,6 @@ func TestLateRows(t *testing.T) {
 	if f.Keep(then, row) || find(f, 1) != "" {
 		t.Error("a row of an earlier state is kept")
 	}
-	f.KeepList(then, []byte("list"), []byte("old"), 0, 10)
-	if l, _, _ := f.FindList([]byte("list"), 5); l.Data != nil {
-		t.Error("a list of an earlier state is kept")
-	}
-}
-
-// A list serves moments from that of its reading on, until one of its rows is gone.
-func TestListsHaveTheirTime(t *testing.T) {
-	_, d, f := newFile(1 << 20)
-	f.FindList([]byte("list"), 10)
-	f.KeepList(d.state, []byte("list"), []byte("rows"), 10, 20)
-	for moment, want := range map[int64]bool{9: false, 10: true, 19: true, 20: false} {
-		if l, _, _ := f.FindList([]byte("list"), moment); (l.Data != nil) != want {
-			t.Errorf("at %d the list is found: %v", moment, l.Data != nil)
-		}
-	}
-	f.Begin()
-	if err := f.Hidden(func() error { f.Touched(1); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	f.Committing()
-	d.commit()
-	f.Committed()
-	if l, _, _ := f.FindList([]byte("list"), 10); l.Data == nil || len(l.Changed) > 0 {
-		t.Errorf("after a change that no list shows, the list is %q and knows of %v", l.Data, l.Changed)
-	}
-}
-
-// A list knows which rows have changed since it was read, whenever that was, and is gone where they are too many.
-func TestListsKnowWhatHasChanged(t *testing.T) {
-	_, d, f := newFile(1 << 20)
-	commit := func(rows ...int64) {
-		f.Begin()
-		for _, n := range rows {
-			f.Touched(n)
-		}
-		f.Committing()
-		d.commit()
-		f.Committed()
-	}
-	keep := func(key string) {
-		t.Helper()
-		now, _ := f.Look()
-		if f.KeepList(now, []byte(key), []byte("rows"), 0, 10); f.lists[key] == nil {
-			t.Fatal("a list is not kept")
-		}
-	}
-	want := func(key string, rows ...int64) {
-		t.Helper()
-		l, _, _ := f.FindList([]byte(key), 5)
-		if string(l.Data) != "rows" || l.Until != 10 || !slices.Equal(l.Changed, rows) {
-			t.Errorf("the list %s is %q until %d, and knows of %v; want %v", key, l.Data, l.Until, l.Changed, rows)
-		}
-	}
-	f.FindList(nil, 0)
-	keep("old")
-	commit(7, 3)
-	commit(3, 9)
-	keep("new")
-	want("old", 3, 7, 9)
-	want("new")
-	commit(8)
-	want("old", 3, 7, 8, 9)
-	want("new", 8)
-	keep("old") // it was read again
-	want("old")
-	for n := range int64(mostChanged) {
-		commit(n)
-	}
-	if l, _, _ := f.FindList([]byte("old"), 5); l.Data == nil || len(l.Changed) != mostChanged {
-		t.Errorf("a list knows of %d rows; want %d", len(l.Changed), mostChanged)
-	}
-	commit(5000)
-	if l, _, _ := f.FindList([]byte("old"), 5); l.Data != nil {
-		t.Error("a list is found of which too much has changed")
-	}
-	for range 20 {
-		commit(slices.Collect(func(yield func(int64) bool) {
-			for n := int64(0); n < maxTouched && yield(n); n++ {
-			}
-		})...)
-		keep("late")
-		commit(3)
-		want("late", 3)
-		if len(f.changed) > maxChanged {
-			t.Fatalf("%d changes are remembered; the limit is %d", len(f.changed), maxChanged)
-		}
-	}
-	if len(f.lists) != 1 {
-		t.Errorf("%d lists are kept that are older than what is remembered", len(f.lists)-1)
-	}
-	d.commit() // of somebody else
-	f.FindList(nil, 0)
-	keep("late")
-	commit(4)
-	want("late", 4)
 }
 
 // All files of a store together take no more than its bound, and the one that holds most gives way.
@@ -304,11 +196,6 @@ func TestPoolIsBounded(t *testing.T) {
 	keepRow(t, small, 1, "small")
 	for n := range 2000 {
 		keepRow(t, large, n, fmt.Sprint(n, " has a text that takes some room"))
-		if n%3 == 0 {
-			key := fmt.Append(nil, n)
-			now, _ := large.look()
-			large.KeepList(now, key, make([]byte, 100), 0, 10)
-		}
 		if p.Bytes() > limit {
 			t.Fatalf("%d bytes are kept; the limit is %d", p.Bytes(), limit)
 		}
@@ -318,8 +205,8 @@ func TestPoolIsBounded(t *testing.T) {
 		t.Errorf("kept are the small file %q, what is used %q, what is new %q and what is old %q",
 			find(small, 1), find(large, 0), find(large, 1999), find(large, 1))
 	}
-	if p.Bytes() < limit/2 || len(large.lists) == 0 {
-		t.Errorf("%d bytes and %d lists are kept", p.Bytes(), len(large.lists))
+	if p.Bytes() < limit/2 {
+		t.Errorf("%d bytes are kept", p.Bytes())
 	}
 	before := p.Bytes()
 	keepRow(t, large, 3000, string(make([]byte, limit/mostOf+1)))
