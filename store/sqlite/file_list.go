@@ -186,7 +186,10 @@ func (f *fileRows) next(value []byte) error {
 		return nil
 	}
 	r.ID, r.Version, r.Live = loci.ID(id), l.version, l.live
-	r.CreatedAt, r.UpdatedAt = milli(l.created), milli(l.updated)
+	r.CreatedAt = milli(l.created)
+	if r.UpdatedAt = r.CreatedAt; l.updated != l.created { // most are as they were made
+		r.UpdatedAt = milli(l.updated)
+	}
 	if !f.yield(r) {
 		return errFull
 	}
