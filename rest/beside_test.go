@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci"
+	"github.com/loci-memory/loci/internal/cores"
 	"github.com/loci-memory/loci/internal/locitest"
 	"github.com/loci-memory/loci/tree"
 )
@@ -17,6 +18,7 @@ import (
 // nothing of either is lost. With -v it shows how long each write waited; LOCI_LONG=1 takes
 // 100,000 files.
 func TestWritesBesideALargeDirectory(t *testing.T) {
+	defer cores.Spare()() // as a server does
 	files := locitest.Long(1_000, 100_000)
 	b := newBench(t, locitest.OpenSQLite(t), nil)
 	m := locitest.Bind(t, b.engine, "user", "a.b@example.org")

@@ -197,8 +197,8 @@ type counting struct {
 	vectors map[embedded]int64
 	held    loci.Holding
 
-	files  []int64 // their numbers
-	blobs  []any   // of vectors: three columns of each
+	files  []any // as [listed] has them
+	blobs  []any // of vectors: three columns of each
 	events []*loci.Event
 }
 

@@ -73,7 +73,7 @@ type going struct {
 	found    []erasable      // as ids; with the number 0 where there is no such record
 	numbers  []int64         // of the records, rising
 	searched []int64         // of those that an index may hold, rising
-	files    []int64         // of those that are listed, rising
+	files    listedFiles
 	counts   uncounting
 }
 

@@ -32,9 +32,11 @@ func (t *tx) eraseMany(g *going) error {
 	}); err != nil {
 		return err
 	}
+	if err := t.unlistFiles(&g.files); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		query   string
-		end     string // of the query
 		first   []any
 		numbers []int64
 		left    bool // out
@@ -42,7 +44,6 @@ func (t *tx) eraseMany(g *going) error {
 		{query: listErased + "n", first: []any{t.seq}, numbers: g.searched},
 		{query: "DELETE FROM vector WHERE record", numbers: g.numbers, left: !vectors.any},
 		{query: "DELETE FROM revision WHERE record", numbers: g.numbers, left: !revised},
-		{query: "DELETE FROM file_list WHERE key IN (SELECT key FROM file_listed WHERE n", end: ")", numbers: g.files},
 		{query: "DELETE FROM record WHERE n", numbers: g.numbers},
 	} {
 		if step.left {
@@ -50,7 +51,7 @@ func (t *tx) eraseMany(g *going) error {
 		}
 		if err := byRuns(step.numbers, func(where string, args []any) error {
 			return t.f.resting(func() error {
-				return t.exec(step.query+where+step.end+countedHere, slices.Concat(step.first, args)...)
+				return t.exec(step.query+where+countedHere, slices.Concat(step.first, args)...)
 			})
 		}); err != nil {
 			return err
@@ -158,7 +159,7 @@ type erasable struct {
 }
 
 const erasableColumns = `id, n, version, namespace, kind, live, coalesce(status, ''), passage_count, octet_length(text),
-	coalesce(octet_length(heading), 0) + coalesce(octet_length(attributes), 0) + coalesce(octet_length(body), 0)`
+	coalesce(octet_length(heading), 0) + coalesce(octet_length(attributes), 0) + coalesce(octet_length(body), 0), slot`
 
 // find looks up records, their numbers, and what they count for.
 func (t *tx) find(g *going) error {
@@ -203,7 +204,7 @@ func (e *erasableRows) take(row lentRow) bool {
 	}
 	n, version, namespace := c.integer(), c.integer(), c.integer()
 	kind, live, status := c.bytes(), c.integer(), c.bytes()
-	passages, text, beside := c.integer(), c.integer(), c.integer()
+	passages, text, beside, slot := c.integer(), c.integer(), c.integer(), c.bytes()
 	numbers := n.valid && version.valid && namespace.valid && live.valid && passages.valid && text.valid && beside.valid
 	if c.damaged || !numbers {
 		e.ended = errWhole
@@ -218,6 +219,9 @@ func (e *erasableRows) take(row lentRow) bool {
 	}
 	e.g.counts.record(n.n, e.at, passages.n, text.n, beside.n)
 	e.g.numbers = append(e.g.numbers, n.n)
+	if len(slot) > 0 && string(kind) == string(listedKind) {
+		e.g.files.add(n.n, namespace.n, slot)
+	}
 	e.g.found[i] = erasable{n.n, version.n, namespace.n, shard{namespace: namespace.n, kind: loci.Kind(e.at.kind)}}
 	return true
 }
@@ -239,13 +243,9 @@ func (t *tx) choose(g *going) error {
 		if is {
 			g.searched = append(g.searched, r.n)
 		}
-		if r.shard.kind == listedKind {
-			g.files = append(g.files, r.n)
-		}
 	}
 	slices.Sort(g.numbers)
 	slices.Sort(g.searched)
-	slices.Sort(g.files)
 	return nil
 }
 

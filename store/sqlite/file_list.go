@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"math"
@@ -25,12 +26,79 @@ const wideValue = `CAST('w' || unhex(printf('%016x%02x%016x%016x%016x%016x%016x%
 	r.version, r.created_at, r.updated_at, r.expires_at, r.ends_at, length(r.slot), octet_length(r.status)))
 	|| r.id || r.slot || coalesce(r.status, '') || coalesce(r.attributes, x'') AS BLOB)`
 
-// listFiles lists records that were added without the triggers, if they are files.
-func (t *tx) listFiles(numbers []int64) error {
-	slices.Sort(numbers)
-	return byRuns(numbers, func(where string, args []any) error {
-		return t.exec("INSERT INTO file_list SELECT * FROM file_listed WHERE n"+where, args...)
-	})
+// listed are the columns of a file in the list, as file_listed has them.
+func listed(r *loci.Record, number, namespace int64) []any {
+	key := fileKey(namespace, []byte(r.Slot))
+	if !r.Live || !r.ExpiresAt.IsZero() || !r.EndsAt.IsZero() || len(r.Slot)+len(r.Status)+len(r.Attributes) > 500 {
+		return []any{key, nil, number}
+	}
+	value := make([]byte, 0, fileNumbers+len(r.ID)+len(r.Slot)+len(r.Status)+len(r.Attributes))
+	for _, n := range []int64{namespace, r.Version, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli()} {
+		value = binary.BigEndian.AppendUint64(value, uint64(n))
+	}
+	value = binary.BigEndian.AppendUint16(value, uint16(len(r.Slot)))
+	value = binary.BigEndian.AppendUint16(value, uint16(len(r.Status)))
+	value = append(append(value, r.ID[:]...), r.Slot...)
+	return []any{key, append(append(value, r.Status...), r.Attributes...), number}
+}
+
+const listedColumns = 3
+
+var listedRows = insertOf{head: "INSERT INTO file_list (key, value, n) VALUES ", row: "(?, ?, ?)"}
+
+// listFiles lists files that were added or moved without the triggers, of which it gets the columns.
+func (t *tx) listFiles(columns []any) error {
+	for rest := columns; len(rest) > 0; {
+		n := listedColumns * rowsAtOnce(len(rest)/listedColumns)
+		if err := t.exec(listedRows.of(n/listedColumns), rest[:n]...); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// fileKey is what files are listed by.
+func fileKey(namespace int64, slot []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(slot)), uint64(namespace)), slot...)
+}
+
+// listedFiles are files as they are listed: their numbers, and the keys of these.
+type listedFiles struct {
+	numbers []int64
+	keys    [][]byte
+}
+
+func (l *listedFiles) add(number, namespace int64, slot []byte) {
+	l.numbers, l.keys = append(l.numbers, number), append(l.keys, fileKey(namespace, slot))
+}
+
+// unlistFiles takes files out of the list that go or move without the triggers. Of a directory they mostly lie together:
+// then they are asked for by what they lie between, and by numbers that nothing else has.
+func (t *tx) unlistFiles(l *listedFiles) error {
+	if len(l.keys) == 0 {
+		return nil
+	}
+	slices.Sort(l.numbers)
+	slices.SortFunc(l.keys, bytes.Compare)
+	between := []any{l.keys[0], l.keys[len(l.keys)-1]}
+	var there int
+	err := t.row("SELECT count(*) FROM (SELECT 1 FROM file_list WHERE key BETWEEN ? AND ? LIMIT ?)",
+		append(between, 2*len(l.keys)), &there)
+	if err != nil {
+		return err
+	}
+	if there < 2*len(l.keys) {
+		return byRuns(l.numbers, func(where string, args []any) error {
+			return t.exec("DELETE FROM file_list WHERE key BETWEEN ? AND ? AND n"+where, append(between, args...)...)
+		})
+	}
+	keys := make([]any, len(l.keys))
+	for i, key := range l.keys {
+		keys[i] = key
+	}
+	keys = padded(keys)
+	return t.exec("DELETE FROM file_list WHERE key"+in(len(keys)), keys...)
 }
 
 // wrongFiles counts files that are not listed as they are, and what is listed and no file.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,7 +71,7 @@ func TestFileListsAreAsTheRecords(t *testing.T) {
 	var all []loci.Record
 	slot := func() string {
 		dir := []string{"", "/a", "/a/b", "\xff", "a\x00b"}[random.IntN(5)]
-		return dir + "\x00" + fmt.Sprint(random.IntN(5000)) + strings.Repeat("x", random.IntN(3)*200)
+		return dir + "\x00" + fmt.Sprint(random.IntN(1e9)) + strings.Repeat("x", random.IntN(3)*200)
 	}
 	change := func(r *loci.Record) {
 		r.Slot, r.UpdatedAt = slot(), base.Add(time.Duration(random.IntN(1e6))*time.Millisecond)
@@ -170,7 +171,7 @@ func TestFileListsAreAsTheRecords(t *testing.T) {
 			for i := range all {
 				r := all[i]
 				movable := r.Kind == listedKind && r.Namespace.Equal(places[0])
-				if random.IntN(3) > 0 || len(changed) > 60 || moves && !movable {
+				if moves && !movable || !moves && (random.IntN(3) > 0 || len(changed) > 60) {
 					continue
 				}
 				if r.Version++; moves {
@@ -178,7 +179,7 @@ func TestFileListsAreAsTheRecords(t *testing.T) {
 				} else {
 					change(&r)
 				}
-				if len(changed) > 0 && random.IntN(4) == 0 {
+				if i := len(changed); i == 3 && random.IntN(2) == 0 {
 					r.Slot = all[changed[0]].Slot
 				}
 				c.Put = append(c.Put, loci.Put{Record: r, SameText: true, Moves: moves, Revisions: -1})
@@ -217,6 +218,42 @@ func TestFileListsAreAsTheRecords(t *testing.T) {
 	asks(t, s, wrongFiles, 0)
 	must(t, s.EraseTenant(t.Context(), testTenant))
 	asks(t, s, "SELECT count(*) FROM file_list", 0)
+}
+
+// Files that move or go together are listed where they are, whether they lie together or among others.
+func TestFilesThatMoveTogether(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "x.db"))
+	place := loci.Namespace{"u"}
+	var made loci.Change
+	for i := range 300 {
+		c := aFile(place, fmt.Sprintf("/d\x00%03d", i))
+		made.Put, made.Events = append(made.Put, c.Put...), append(made.Events, c.Events...)
+	}
+	must(t, s.Apply(t.Context(), testTenant, made))
+	f := loci.Filter{Within: []loci.Namespace{place}, Exact: true, Kinds: []loci.Kind{listedKind}}
+	for _, every := range []int{1, 2, 7} { // of the files
+		var moves, goes loci.Change
+		for i := 0; i < len(made.Put); i += every {
+			r := &made.Put[i].Record
+			r.Version, r.Slot = r.Version+1, fmt.Sprintf("/to %d\x00%s", every, r.Slot)
+			moves.Put = append(moves.Put, loci.Put{Record: *r, SameText: true, Moves: true, Revisions: -1})
+			if every > 1 && i%5 == 0 && i > 0 {
+				goes.Erase = append(goes.Erase, loci.Erase{ID: r.ID, Version: r.Version})
+			}
+		}
+		made.Put = slices.DeleteFunc(made.Put, func(p loci.Put) bool {
+			return slices.ContainsFunc(goes.Erase, func(e loci.Erase) bool { return e.ID == p.Record.ID })
+		})
+		for i, c := range []loci.Change{moves, goes} {
+			must(t, s.Apply(t.Context(), testTenant, c))
+			if got, want := filesOf(t, s, f, 1000), filesInRecords(t, s, f); !reflect.DeepEqual(got, want) {
+				what := []string{"moved", "gone"}[i]
+				t.Errorf("where one of %d files has %s, %d are listed; want %d", every, what, len(got), len(want))
+			}
+		}
+	}
+	asks(t, s, wrongFiles, 0)
 }
 
 // A list ends where its place does, though another place has files that would come next in it.
@@ -327,7 +364,7 @@ func TestOlderFilesGetAFileList(t *testing.T) {
 // withoutFileList makes a file what it was before it had a list of files.
 func withoutFileList(t *testing.T, path string) {
 	t.Helper()
-	outside(t, path, "PRAGMA user_version = 14", "DROP TRIGGER file_list_insert", "DROP TRIGGER file_list_move",
+	outside(t, path, "PRAGMA user_version = 14", "DROP TRIGGER file_list_insert",
 		"DROP TRIGGER file_list_update", "DROP TRIGGER file_list_delete", "DROP VIEW file_listed", "DROP TABLE file_list")
 }
 

@@ -113,7 +113,7 @@ func (t *tx) beside(n, namespace int64, p *loci.Put) error {
 	spaces, err := t.putCoded(n, p)
 	if err == nil && t.counted != nil {
 		if p.Record.Kind == listedKind && p.Record.Slot != "" {
-			t.counted.files = append(t.counted.files, n)
+			t.counted.files = append(t.counted.files, listed(&p.Record, n, namespace)...)
 		}
 		t.counted.put(&p.Record, namespace, spaces)
 	}

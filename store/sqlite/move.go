@@ -10,12 +10,18 @@ import (
 // takes three times as long.
 const manyMoved = 32
 
-var moveRows = "WITH m (id, version, slot) AS (VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", manyMoved-1) + `)
+var (
+	moveRows = "WITH m (id, version, slot) AS (VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", manyMoved-1) + `)
 	UPDATE record SET slot = m.slot, version = m.version + 1, seq = ? FROM m
-	WHERE record.id = m.id AND record.version = m.version AND record.namespace = ? AND record.kind = ?`
+	WHERE record.id = m.id AND record.version = m.version AND record.namespace = ? AND record.kind = ?` + countedHere
 
-// moveMany moves the first records of puts, if many of one place do nothing else, and returns
-// how many. Only the indexes by slot and by change are touched.
+	moveFiles = "WITH m (n, id, version, slot) AS (VALUES (?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", manyMoved-1) + `)
+	UPDATE record SET slot = m.slot, version = m.version + 1, seq = ? FROM m
+	WHERE record.n = m.n AND record.id = m.id AND record.version = m.version AND record.namespace = ? AND record.kind = ?` + countedHere
+)
+
+// moveMany moves the first records of puts, if many of one place do nothing else, and returns how many. Only the indexes
+// by slot and by change are touched, and where files are listed: nothing that the file's other triggers keep changes.
 func (t *tx) moveMany(puts []loci.Put) (n int, err error) {
 	if len(puts) < manyMoved {
 		return 0, nil
@@ -32,7 +38,14 @@ func (t *tx) moveMany(puts []loci.Put) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	args := make([]any, 0, 3*manyMoved+3)
+	move, from := moveRows, movingRows{}
+	if first.Kind == listedKind {
+		move = moveFiles
+		if err := t.unlistMoving(puts, &from); err != nil {
+			return 0, err
+		}
+	}
+	args, files := make([]any, 0, 4*manyMoved+3), []any(nil)
 	for i := range puts {
 		r := &puts[i].Record
 		if err := t.putShard(r, at.n); err != nil {
@@ -41,10 +54,19 @@ func (t *tx) moveMany(puts []loci.Put) (n int, err error) {
 		if _, err := t.nextSeq(); err != nil {
 			return 0, err
 		}
+		if number := from.numbered[r.ID]; first.Kind == listedKind {
+			args = append(args, number)
+			if files = append(files, listed(r, number, at.n)...); r.Slot == "" {
+				files = files[:len(files)-listedColumns]
+			}
+		}
 		args = append(args, r.ID[:], r.Version-1, columnsOf(r).slot)
 	}
-	moved, err := t.execCount(moveRows, append(args, t.seq, at.n, string(first.Kind))...)
-	if err != nil {
+	var moved int64
+	if err = t.f.resting(func() (err error) {
+		moved, err = t.execCount(move, append(args, t.seq, at.n, string(first.Kind))...)
+		return err
+	}); err != nil {
 		return 0, conflictOr(err)
 	}
 	for i := range puts {
@@ -54,5 +76,44 @@ func (t *tx) moveMany(puts []loci.Put) (n int, err error) {
 			return 0, err // one that is not as its caller read it; those that moved are at their new version
 		}
 	}
-	return manyMoved, nil
+	return manyMoved, t.listFiles(files)
+}
+
+// unlistMoving takes files out of the list that are to move, and notes their numbers.
+func (t *tx) unlistMoving(puts []loci.Put, from *movingRows) error {
+	from.numbered = make(map[loci.ID]int64, len(puts))
+	ids := make([]any, len(puts))
+	for i := range puts {
+		ids[i] = puts[i].Record.ID[:]
+	}
+	query := "SELECT " + takeFunction + "(?, n, id, namespace, slot) FROM record WHERE kind = '" + string(listedKind) + "' AND id"
+	if err := t.taken(from, query+in(len(ids)), ids...); err != nil {
+		return err
+	}
+	return t.unlistFiles(&from.listed)
+}
+
+// A movingRows takes files that are to move.
+type movingRows struct {
+	numbered map[loci.ID]int64
+	listed   listedFiles
+	ended    error
+}
+
+func (m *movingRows) why() error { return m.ended }
+
+// take implements [taker].
+func (m *movingRows) take(row lentRow) bool {
+	number, known := row.integer(0)
+	id, _ := row.bytes(1)
+	namespace, placed := row.integer(2)
+	if !known || !placed || len(id) != len(loci.ID{}) {
+		m.ended = errWhole
+		return false
+	}
+	m.numbered[loci.ID(id)] = number
+	if slot, ok := row.bytes(3); ok {
+		m.listed.add(number, namespace, slot)
+	}
+	return true
 }

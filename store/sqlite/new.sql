@@ -265,21 +265,17 @@ CREATE TRIGGER file_list_insert AFTER INSERT ON record WHEN new.kind = 'file' AN
   INSERT INTO file_list SELECT * FROM file_listed WHERE n = new.n;
 END;
 
-CREATE TRIGGER file_list_move BEFORE UPDATE OF namespace, kind, slot ON record
-WHEN old.kind = 'file' AND old.slot IS NOT NULL
-  AND (new.slot IS NOT old.slot OR new.namespace <> old.namespace OR new.kind <> old.kind) BEGIN
-  DELETE FROM file_list WHERE key = (SELECT key FROM file_listed WHERE n = old.n);
-END;
-
 CREATE TRIGGER file_list_update
 AFTER UPDATE OF namespace, kind, slot, version, live, created_at, updated_at, expires_at, ends_at, status, attributes ON record
-WHEN new.kind = 'file' AND new.slot IS NOT NULL BEGIN
-  INSERT INTO file_list SELECT * FROM file_listed WHERE n = new.n ON CONFLICT DO UPDATE SET n = excluded.n, value = excluded.value;
+WHEN 'file' IN (old.kind, new.kind) BEGIN
+  DELETE FROM file_list WHERE old.kind = 'file' AND key = CAST(unhex(printf('%016x', old.namespace)) || old.slot AS BLOB)
+    AND (new.slot IS NOT old.slot OR new.namespace <> old.namespace OR new.kind <> old.kind);
+  INSERT INTO file_list SELECT * FROM file_listed WHERE n = new.n ON CONFLICT DO UPDATE SET value = excluded.value, n = excluded.n;
 END;
 
-CREATE TRIGGER file_list_delete BEFORE DELETE ON record
+CREATE TRIGGER file_list_delete AFTER DELETE ON record
 WHEN old.kind = 'file' AND old.slot IS NOT NULL AND NOT EXISTS (SELECT 1 FROM erasing) BEGIN
-  DELETE FROM file_list WHERE key = (SELECT key FROM file_listed WHERE n = old.n);
+  DELETE FROM file_list WHERE key = CAST(unhex(printf('%016x', old.namespace)) || old.slot AS BLOB);
 END;
 
 INSERT INTO holding VALUES (1, 0, 0);
