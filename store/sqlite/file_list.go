@@ -83,7 +83,7 @@ func (t *tx) unlistFiles(l *listedFiles) error {
 	slices.SortFunc(l.keys, bytes.Compare)
 	between := []any{l.keys[0], l.keys[len(l.keys)-1]}
 	var there int
-	err := t.row("SELECT count(*) FROM (SELECT 1 FROM file_list WHERE key BETWEEN ? AND ? LIMIT ?)",
+	err := t.row("SELECT count(*) FROM (SELECT 1 FROM file_list WHERE key BETWEEN ? AND ? LIMIT +?)",
 		append(between, 2*len(l.keys)), &there)
 	if err != nil {
 		return err
