@@ -93,9 +93,11 @@ func (b *briefRows) next(c *lentColumns) error {
 		!(version.valid && live.valid && created.valid && updated.valid) {
 		return errBrief
 	}
-	if err := b.describe(slot, status, attributes); err != nil {
-		return err
+	if len(b.last) > 0 && (bytes.Compare(slot, b.last) > 0) == b.descending {
+		return errBrief
 	}
+	b.last = append(b.last[:0], slot...)
+	b.describe(slot, status, attributes)
 	r.ID, r.Version, r.Live = loci.ID(id), version.n, live.n != 0
 	r.CreatedAt, r.UpdatedAt = milli(created.n), milli(updated.n)
 	if b.bodies {
@@ -107,13 +109,9 @@ func (b *briefRows) next(c *lentColumns) error {
 	return nil
 }
 
-// describe writes into the record what a row has beside numbers, and refuses one that comes in the wrong order.
-func (b *briefRows) describe(slot, status, attributes []byte) error {
+// describe writes into the record what a row has beside numbers.
+func (b *briefRows) describe(slot, status, attributes []byte) {
 	r := &b.record
-	if len(b.last) > 0 && (bytes.Compare(slot, b.last) > 0) == b.descending {
-		return errBrief
-	}
-	b.last = append(b.last[:0], slot...)
 	if b.lent {
 		r.Slot = unsafe.String(unsafe.SliceData(slot), len(slot))
 	} else {
@@ -123,5 +121,4 @@ func (b *briefRows) describe(slot, status, attributes []byte) error {
 	if string(status) != r.Status { // mostly it is that of the row before
 		r.Status = string(status)
 	}
-	return nil
 }

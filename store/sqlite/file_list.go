@@ -246,9 +246,7 @@ func (f *fileRows) next(value []byte) error {
 	if l.place != f.place || f.to != "" && string(slot) >= f.to {
 		return errFull // what comes now is beyond the page
 	}
-	if err := f.describe(slot, status, attributes); err != nil {
-		return err
-	}
+	f.describe(slot, status, attributes)
 	if l.expires <= f.at || !f.gone && (!l.live || l.ends <= f.at) ||
 		len(f.statuses) > 0 && !slices.Contains(f.statuses, r.Status) {
 		return nil

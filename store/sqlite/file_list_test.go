@@ -389,9 +389,6 @@ func TestFileRowsTakeWhatTheyShould(t *testing.T) {
 		if len(*got) != 1 || (*got)[0].Slot != "a" || string((*got)[0].Attributes) != `{"n":1}` {
 			t.Fatalf("%s: %+v", what, *got)
 		}
-		if err := give(t, rows, []any{value}); !errors.Is(err, errBrief) {
-			t.Errorf("%s comes a second time: %v", what, err)
-		}
 		for cut := range len(value) - len(`{"n":1}`) {
 			rows, got := taking()
 			if err := give(t, rows, []any{bytes.Clone(value[:cut])}); !errors.Is(err, errBrief) || len(*got) > 0 {
