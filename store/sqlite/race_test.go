@@ -32,7 +32,7 @@ const erasesInARow = 40
 const manyRecords = 1500
 
 // markSeeds and markSteps are how often a file is written to by several, and how many steps each time has.
-const markSeeds, markSteps = 1, 30
+const markSeeds, markSteps = 2, 60
 
 // keptSteps is how many changes are made to a file whose records are kept.
 const keptSteps = 120
