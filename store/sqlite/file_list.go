@@ -120,7 +120,7 @@ func (f *file) checkFiles(ctx context.Context, findings []string) ([]string, err
 	})
 }
 
-// listsFiles reports whether a page is one of files by slot, whose filter asks for nothing but what the index has.
+// listsFiles reports whether a page is one of files by slot, whose filter asks for nothing but what the table has.
 func listsFiles(columns string, filter *loci.Filter, order loci.Order) bool {
 	if columns != briefColumns || order != loci.SlotAscending || filter.Kinds[0] != listedKind {
 		return false
