@@ -57,6 +57,36 @@ func TestWhatNamesNoTaker(t *testing.T) {
 		if err := db.QueryRow("SELECT " + takeFunction + "(" + arguments + ")").Scan(new(any)); err == nil {
 			t.Errorf("(%s) is no error", arguments)
 		}
+		if arguments == "" {
+			continue
+		}
+		if err := db.QueryRow("SELECT " + placeFunction + "(" + arguments + ", 7)").Scan(new(any)); err == nil {
+			t.Errorf("the place of (%s) is no error", arguments)
+		}
+	}
+}
+
+// A taker of one place is told its number. No other taker has a place, and no place has another number than a whole one.
+func TestPlacesOfTakers(t *testing.T) {
+	t.Parallel()
+	db := giver(t)
+	files, brief := &fileRows{}, &briefRows{}
+	for _, c := range []struct {
+		taker taker
+		place string
+		want  int64
+	}{{files, "7", 7}, {files, "NULL", 0}, {files, "'a'", 0}, {brief, "7", 0}} {
+		err := lendTo(c.taker, func(number int64) error {
+			var place int64
+			err := db.QueryRow("SELECT "+placeFunction+"(?, "+c.place+")", number).Scan(&place)
+			if err == nil && (place != c.want || files.place != c.want) {
+				t.Errorf("place %s is %d, and the taker has %d", c.place, place, files.place)
+			}
+			return err
+		})
+		if (err == nil) != (c.want != 0) {
+			t.Errorf("%T, place %s: %v", c.taker, c.place, err)
+		}
 	}
 }
 
